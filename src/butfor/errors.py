@@ -1,0 +1,23 @@
+"""The errors a user can cause, each a sentence with the offending value and what to do."""
+
+__all__ = ["ButforError", "GraphError", "InputError", "ModelError", "StoreError"]
+
+
+class ButforError(Exception):
+    """Something the user gave cannot be used; the message says what, and what to do."""
+
+
+class InputError(ButforError, ValueError):
+    """An argument is out of range, unknown or contradicts another."""
+
+
+class GraphError(ButforError, ValueError):
+    """A graph is malformed: an edge index out of range, NaN features, a file that cannot be read."""
+
+
+class ModelError(ButforError, ValueError):
+    """A model does not fit the graph, its weights do not fit it, or it cannot be explained this way."""
+
+
+class StoreError(ButforError, OSError):
+    """A result file belongs to another run, is damaged, or cannot be written."""
