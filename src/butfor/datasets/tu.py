@@ -1,0 +1,128 @@
+"""Graph collections in the TUDataset text format, with the ground truth that some of them carry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch_geometric.data import Data
+
+from ..errors import GraphError
+from .validate import validate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+__all__ = ["read_tu"]
+
+
+def read_tu(folder: Path, prefix: str) -> list[Data]:
+    """Return the graphs of the files `<prefix>_*.txt` in their order.
+
+    Features are the node attributes and then the node labels one-hot (a single one per node where there
+    is neither); `edge_attr` likewise. `y` is the graph's class, counted from 0; `class_names` are the
+    labels as the file writes them. Self-loops and repeated edges are dropped, as PyG does.
+    `<prefix>_edge_gt.txt`, one 0 or 1 per edge, becomes `edge_motif`.
+
+    Raises:
+        GraphError: if a file is missing, damaged, or does not fit the others.
+    """
+    indicator = _read(folder, prefix, "graph_indicator", np.int64)[:, 0] - 1
+    edges = _read(folder, prefix, "A", np.int64) - 1
+    nodes = len(indicator)
+    if nodes == 0:
+        raise GraphError(f"{folder / prefix}_graph_indicator.txt is empty: there are no nodes")
+    if edges.shape[1:] != (2,):
+        raise GraphError(f"{folder / prefix}_A.txt must have two columns, source and target")
+    sizes = _sizes(folder, prefix, indicator)
+    x = _attributes(folder, prefix, "node", nodes)
+    edge_attr = _attributes(folder, prefix, "edge", len(edges))
+    truth = _optional(folder, prefix, "edge_gt", np.int64, len(edges))
+    labels = _optional(folder, prefix, "graph_labels", np.int64, len(sizes))
+
+    features = np.ones((nodes, 1), np.float32) if x is None else x
+    validate(Data(x=torch.from_numpy(features), edge_index=torch.from_numpy(edges.T)))
+    across = indicator[edges[:, 0]] != indicator[edges[:, 1]]
+    if across.any():
+        line = int(across.argmax())
+        (u, v), (graph, other) = edges[line] + 1, indicator[edges[line]] + 1
+        raise GraphError(
+            f"line {line + 1} of {prefix}_A.txt joins node {u} of graph {graph} to node {v} of graph {other}"
+        )
+
+    proper = np.flatnonzero(edges[:, 0] != edges[:, 1])
+    _, first, inverse = np.unique(
+        edges[proper] @ np.array([nodes, 1]), return_index=True, return_inverse=True
+    )
+    kept = proper[first]  # sorted by source, then target; so the edges of one graph stand together
+    per_edge: dict[str, npt.NDArray[Any]] = {}
+    if edge_attr is not None:
+        per_edge["edge_attr"] = edge_attr[kept]
+    if truth is not None:
+        per_edge["edge_motif"] = np.bincount(inverse, weights=truth[proper, 0], minlength=len(kept)) > 0
+    edge_sizes = np.bincount(indicator[edges[kept, 0]], minlength=len(sizes)).tolist()
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    local = edges[kept] - starts[indicator[edges[kept, 0]], None]
+
+    columns: dict[str, Any] = {
+        "x": torch.split(torch.from_numpy(features), sizes.tolist()),
+        "edge_index": [part.t().contiguous() for part in torch.split(torch.from_numpy(local), edge_sizes)],
+        **{key: torch.split(torch.from_numpy(array), edge_sizes) for key, array in per_edge.items()},
+    }
+    shared: dict[str, Any] = {"name": prefix}
+    if labels is not None:
+        classes, y = np.unique(labels[:, 0], return_inverse=True)
+        columns["y"] = torch.split(torch.from_numpy(y), 1)
+        shared["class_names"] = [str(label) for label in classes]
+    return [
+        Data(**{key: parts[graph] for key, parts in columns.items()}, **shared) for graph in range(len(sizes))
+    ]
+
+
+def _read(folder: Path, prefix: str, part: str, dtype: type) -> npt.NDArray[Any]:
+    path = folder / f"{prefix}_{part}.txt"
+    try:
+        with path.open() as lines:
+            first = lines.readline()
+        return (
+            np.loadtxt(path, dtype=dtype, delimiter=",", ndmin=2)
+            if first.strip()
+            else np.empty((0, 1), dtype)
+        )
+    except FileNotFoundError:
+        raise GraphError(f"{folder} has no file {path.name}, which a TUDataset folder needs") from None
+    except (OSError, ValueError) as problem:
+        raise GraphError(f"{path} cannot be read: {problem}") from problem
+
+
+def _optional(folder: Path, prefix: str, part: str, dtype: type, rows: int) -> npt.NDArray[Any] | None:
+    if not (folder / f"{prefix}_{part}.txt").exists():
+        return None
+    array = _read(folder, prefix, part, dtype)
+    if len(array) != rows:
+        raise GraphError(f"{prefix}_{part}.txt in {folder} has {len(array)} lines, but there must be {rows}")
+    return array
+
+
+def _sizes(folder: Path, prefix: str, indicator: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    if indicator[0] != 0 or (np.diff(indicator) < 0).any():
+        raise GraphError(f"{prefix}_graph_indicator.txt in {folder} must count the graphs upwards from 1")
+    sizes = np.bincount(indicator)
+    if (sizes == 0).any():
+        raise GraphError(f"graph {int((sizes == 0).argmax()) + 1} of {folder} is empty: it has no nodes")
+    return sizes
+
+
+def _attributes(folder: Path, prefix: str, kind: str, rows: int) -> npt.NDArray[np.float32] | None:
+    parts = []
+    attributes = _optional(folder, prefix, f"{kind}_attributes", np.float32, rows)
+    if attributes is not None:
+        parts.append(attributes)
+    labels = _optional(folder, prefix, f"{kind}_labels", np.int64, rows)
+    if labels is not None and rows:
+        labels -= labels.min(axis=0)
+        parts += [np.eye(int(column.max()) + 1, dtype=np.float32)[column] for column in labels.T]
+    return np.concatenate(parts, axis=1) if parts else None

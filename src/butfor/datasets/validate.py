@@ -1,0 +1,112 @@
+"""One place that says whether a graph can be used, and if not, what is wrong with it."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data, HeteroData
+
+from ..errors import GraphError
+
+__all__ = ["validate"]
+
+
+def validate(data: Data) -> None:
+    """Refuse a graph that no method could work on; takes time linear in its arrays.
+
+    A graph without edges is fine, one without nodes is not. `y` may have one row per node or one for the
+    whole graph.
+
+    Raises:
+        GraphError: naming the first thing that is wrong.
+    """
+    if isinstance(data, HeteroData):
+        raise GraphError(
+            "heterogeneous graphs (HeteroData) are not supported yet: convert with data.to_homogeneous()"
+        )
+    if not isinstance(data, Data):
+        raise GraphError(f"a graph must be a torch_geometric.data.Data, not a {type(data).__name__}")
+    edge_index = _edge_index(data)
+    nodes = _features(data).size(0)
+    _check_range(edge_index, nodes)
+    for key in data.keys():  # noqa: SIM118 (a Data iterates over pairs)
+        value = data[key]
+        if isinstance(value, Tensor):
+            _check_attribute(key, value, nodes, edge_index.size(1))
+
+
+def _edge_index(data: Data) -> Tensor:
+    edge_index = data.edge_index if "edge_index" in data else None
+    if not isinstance(edge_index, Tensor):
+        raise GraphError("this graph has no edge_index: give it a tensor of shape [2, edges]")
+    if edge_index.dim() != 2 or edge_index.size(0) != 2:
+        raise GraphError(
+            f"edge_index has shape {tuple(edge_index.shape)}, but must be [2, edges]: sources above targets"
+        )
+    if edge_index.is_floating_point() or edge_index.is_complex() or edge_index.dtype == torch.bool:
+        raise GraphError(f"edge_index is of dtype {edge_index.dtype}, but node numbers must be integers")
+    return edge_index
+
+
+def _features(data: Data) -> Tensor:
+    x = data.x if "x" in data else None
+    if not isinstance(x, Tensor):
+        raise GraphError(
+            "this graph has no node features x: where there are none, use torch.ones(num_nodes, 1)"
+        )
+    if x.dim() != 2:
+        raise GraphError(f"x has shape {tuple(x.shape)}, but must be [nodes, features]")
+    if x.size(0) == 0:
+        raise GraphError("this graph is empty: it has no nodes")
+    if "num_nodes" in data and data.num_nodes != x.size(0):
+        raise GraphError(f"x has {x.size(0)} rows, but the graph says it has {data.num_nodes} nodes")
+    if not x.is_floating_point():
+        raise GraphError(f"x is of dtype {x.dtype}, but features must be floating: use x.float()")
+    _check_finite("x", x, "node")
+    return x
+
+
+def _check_range(edge_index: Tensor, nodes: int) -> None:
+    if edge_index.numel() == 0 or (int(edge_index.min()) >= 0 and int(edge_index.max()) < nodes):
+        return
+    outside = (edge_index < 0) | (edge_index >= nodes)
+    edge = int(outside.any(dim=0).nonzero()[0])
+    verb, row = ("starts at", 0) if bool(outside[0, edge]) else ("points to", 1)
+    raise GraphError(
+        f"edge {edge} {verb} node {int(edge_index[row, edge])}, but this graph has nodes 0 to {nodes - 1}"
+    )
+
+
+def _check_attribute(key: str, value: Tensor, nodes: int, edges: int) -> None:
+    rows = value.size(0) if value.dim() else None
+    of_edges = key.startswith("edge_") and not key.startswith("edge_label") and key != "edge_index"
+    if key.endswith("_mask") and value.dtype != torch.bool:
+        raise GraphError(f"{key} is of dtype {value.dtype}, but a mask must be boolean: use {key}.bool()")
+    if of_edges or key.endswith("_edge_mask"):
+        if rows != edges:
+            raise GraphError(f"{key} has {_rows(rows)}, but this graph has {edges} edges")
+        _check_finite(key, value, "edge")
+    elif key == "node_motif" or key.endswith("_mask"):
+        if rows != nodes:
+            raise GraphError(f"{key} has {_rows(rows)}, but this graph has {nodes} nodes")
+    elif key == "y" and rows not in (nodes, 1):
+        raise GraphError(
+            f"y has {_rows(rows)}, but this graph has {nodes} nodes (or give one for the whole graph)"
+        )
+
+
+def _rows(rows: int | None) -> str:
+    return "no rows (a single number)" if rows is None else f"{rows} row{'s' * (rows != 1)}"
+
+
+def _check_finite(key: str, value: Tensor, what: str) -> None:
+    # A finite sum means finite terms, and needs no second array; only a suspect is looked at one by one.
+    if not value.is_floating_point() or bool(torch.isfinite(value.sum())):
+        return
+    bad = (~torch.isfinite(value)).nonzero()
+    if len(bad):
+        place = tuple(bad[0].tolist())
+        where = f"{what} {place[0]}" + (f", column {place[1]}" if len(place) > 1 else "")
+        raise GraphError(
+            f"{key} of {where} is {value[place].item()}: {len(bad)} of its values are not finite"
+        )

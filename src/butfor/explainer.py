@@ -1,0 +1,308 @@
+"""From a model and a graph to verified counterfactuals: the way of the data, in one place."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+import torch
+import torch_geometric
+from tqdm import tqdm
+
+from butfor.counterfactual import Counterfactual, Prediction, Status
+from butfor.edits import EditSpace
+from butfor.errors import InputError, ModelError
+from butfor.goal import Goal
+from butfor.graph import Graph
+from butfor.methods import BatchMethod, Greedy, Method
+from butfor.models import fingerprint
+from butfor.posing import Poser
+from butfor.predictor import Predictor
+from butfor.problem import Budget, Problem, Proposal
+from butfor.report.scene import Scene
+from butfor.verify import verify
+from butfor.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch import Tensor, nn
+    from torch_geometric.data import Data
+
+__all__ = ["Explainer", "explain"]
+
+# Edge columns of the neighbourhoods that are searched together: bounds the memory of a batch.
+BATCH_COLUMNS = 1_000_000
+
+# How often a search is begun anew because the whole graph refuted what it found.
+RETRIES = 3
+
+
+@overload
+def explain(
+    model: nn.Module,
+    data: Data,
+    target: int,
+    method: Method = ...,
+    *,
+    goal: Goal = ...,
+    space: EditSpace = ...,
+    budget: Budget = ...,
+    directed: bool | None = ...,
+    seed: int = ...,
+    progress: bool = ...,
+) -> Counterfactual: ...
+
+
+@overload
+def explain(
+    model: nn.Module,
+    data: Data,
+    target: Iterable[int] | Tensor,
+    method: Method = ...,
+    *,
+    goal: Goal = ...,
+    space: EditSpace = ...,
+    budget: Budget = ...,
+    directed: bool | None = ...,
+    seed: int = ...,
+    progress: bool = ...,
+) -> list[Counterfactual]: ...
+
+
+def explain(
+    model: nn.Module,
+    data: Data,
+    target: int | Iterable[int] | Tensor,
+    method: Method | None = None,
+    *,
+    goal: Goal | None = None,
+    space: EditSpace | None = None,
+    budget: Budget | None = None,
+    directed: bool | None = None,
+    seed: int = 0,
+    progress: bool = False,
+) -> Counterfactual | list[Counterfactual]:
+    """Which edges, but for which the model would have predicted something else?
+
+    Args:
+        model: a node classifier whose ``forward`` takes ``x`` and ``edge_index``.
+        data: the graph.
+        target: a node, or several; a boolean mask or an index tensor will do.
+        method: how to search; `Greedy` unless given.
+        goal: what counts as something else; any other class unless given.
+        space: which edges may go, at what cost; all of them, at 1, unless given.
+        budget: what may be spent on each target.
+        directed: whether the graph is directed; found out unless given.
+        seed: for methods that draw random numbers.
+        progress: show a progress bar on standard error, where that is a terminal.
+
+    Returns:
+        One result for one node; for several, a list in their order.
+
+    Raises:
+        GraphError: the graph is malformed.
+        ModelError: the model does not fit the graph or the method.
+        InputError: a node is not in the graph, or an argument makes no sense.
+
+    Example:
+        >>> import butfor
+        >>> data = butfor.datasets.tree_cycles(seed=0)
+        >>> model, _ = butfor.models.trained_gcn(data, epochs=50)
+        >>> butfor.explain(model, data, 600).status.value in ("optimal", "found", "unknown", "impossible")
+        True
+    """
+    explainer = Explainer.of(
+        model, data, method=method, goal=goal, space=space, budget=budget, directed=directed, seed=seed
+    )
+    if isinstance(target, (int, np.integer)) and not isinstance(target, bool):
+        return next(explainer.stream([int(target)]))[1]
+    nodes = _node_list(target, explainer.graph.num_nodes)
+    results: dict[int, Counterfactual] = {}
+    for number, result in _shown(explainer.stream(nodes), len(nodes), progress):
+        results[number] = result
+    return [results[number] for number in range(len(nodes))]
+
+
+@dataclass(frozen=True, eq=False)
+class Explainer:
+    """A model and a graph made ready once, to explain any number of targets as they are needed."""
+
+    graph: Graph
+    predictor: Predictor
+    method: Method
+    budget: Budget
+    seed: int
+    scene: Scene
+    poser: Poser
+
+    @classmethod
+    def of(
+        cls,
+        model: nn.Module,
+        data: Data,
+        *,
+        method: Method | None = None,
+        goal: Goal | None = None,
+        space: EditSpace | None = None,
+        budget: Budget | None = None,
+        directed: bool | None = None,
+        seed: int = 0,
+    ) -> Explainer:
+        """Check everything that can be checked before the first target."""
+        if method is not None and not isinstance(method, Method):
+            raise InputError(f"method is {method!r}; give a method such as butfor.Greedy()")
+        graph = Graph.of(data, directed)
+        predictor = Predictor.of(model, graph)
+        goal, space = goal or Goal(), space or EditSpace()
+        goal.check(predictor.num_classes)
+        space.check(graph)
+        scene = Scene.of_logits(graph, predictor.logits)
+        poser = Poser(graph, predictor, goal, space, seed)
+        return cls(graph, predictor, method or Greedy(), budget or Budget(), seed, scene, poser)
+
+    def stream(self, nodes: Sequence[int]) -> Iterator[tuple[int, Counterfactual]]:
+        """Results as they are found, each with the position of its node in ``nodes``."""
+        for node in nodes:
+            self.graph.check_node(node)
+        last = time.monotonic()
+        for numbers, problems in self._batches(nodes):
+            for position, proposal in self._solve(problems):
+                result = self._verified(problems[position], proposal)
+                now = time.monotonic()
+                yield numbers[position], replace(result, seconds=now - last)
+                last = now
+
+    @cached_property
+    def graph_id(self) -> str:
+        """The graph's fingerprint."""
+        return self.graph.fingerprint()
+
+    @cached_property
+    def model_id(self) -> str:
+        """The model's fingerprint."""
+        return fingerprint(self.predictor.model)
+
+    def _batches(self, nodes: Sequence[int]) -> Iterator[tuple[list[int], list[Problem]]]:
+        """Problems to solve together: one oracle, and few enough that they fit in memory."""
+        limit = BATCH_COLUMNS if isinstance(self.method, BatchMethod) else 0
+        numbers: list[int] = []
+        problems: list[Problem] = []
+        columns = 0
+        for number, node in enumerate(nodes):
+            problem = self.poser.pose(node)
+            size = problem.edits.neighbourhood.num_edges
+            if problems and (columns + size > limit or problem.oracle is not problems[0].oracle):
+                yield numbers, problems
+                numbers, problems, columns = [], [], 0
+            numbers.append(number)
+            problems.append(problem)
+            columns += size
+        if problems:
+            yield numbers, problems
+
+    def _solve(self, problems: list[Problem]) -> Iterator[tuple[int, Proposal]]:
+        # Where nothing may be edited there is nothing to search.
+        for position, problem in enumerate(problems):
+            if not len(problem.edits):
+                yield position, Proposal(exhausted=True)
+        open_ = [position for position, problem in enumerate(problems) if len(problem.edits)]
+        if not isinstance(self.method, BatchMethod):
+            for position in open_:
+                yield position, self.method.solve(problems[position], self.budget)
+        elif open_:
+            for number, proposal in self.method.solve_batch([problems[i] for i in open_], self.budget):
+                yield open_[number], proposal
+
+    def _verified(self, problem: Problem, proposal: Proposal) -> Counterfactual:
+        """The first candidate that holds on the whole graph; the search goes on if none does."""
+        evaluations = proposal.evaluations
+        for _ in range(RETRIES):
+            for chosen in proposal.candidates:
+                logits = verify(problem, chosen)
+                if logits is not None:
+                    return self._result(problem, proposal, evaluations, chosen, logits)
+            if not proposal.candidates:
+                break
+            problem = problem.without(proposal.candidates)
+            proposal = self.method.solve(problem, self.budget)
+            evaluations += proposal.evaluations
+        return self._result(problem, proposal, evaluations)
+
+    def _result(
+        self,
+        problem: Problem,
+        proposal: Proposal,
+        evaluations: int,
+        chosen: Sequence[int] = (),
+        logits: Tensor | None = None,
+    ) -> Counterfactual:
+        cost = problem.edits.cost(chosen)
+        # Rounding apart: sums of the same costs in another order must not turn a proof into a doubt.
+        proved = cost <= proposal.lower_bound * (1 + 1e-9)
+        if logits is not None:
+            status = Status.OPTIMAL if proved else Status.FOUND
+        else:
+            status = Status.IMPOSSIBLE if proposal.exhausted else Status.UNKNOWN
+        near = problem.edits.neighbourhood
+        return Counterfactual(
+            target=problem.target,
+            status=status,
+            before=self._prediction(problem.logits),
+            after=None if logits is None else self._prediction(logits),
+            removed_edges=problem.edits.pairs(chosen),
+            cost=cost,
+            lower_bound=None if status is Status.IMPOSSIBLE else proposal.lower_bound,
+            nodes=near.num_nodes,
+            edges=problem.edits.num_links,
+            directed=self.graph.directed,
+            method=repr(self.method),
+            evaluations=evaluations,
+            seed=self.seed,
+            graph_id=self.graph_id,
+            model_id=self.model_id,
+            note=" ".join(filter(None, [problem.note, proposal.note])),
+            versions=versions(),
+            _scene=self.scene,
+        )
+
+    def _prediction(self, logits: Tensor) -> Prediction:
+        label = int(logits.argmax())
+        return Prediction(label, self.scene.class_name(label), float(logits.softmax(-1)[label]))
+
+
+def versions() -> dict[str, str]:
+    """What results are computed with."""
+    return {
+        "butfor": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "torch_geometric": torch_geometric.__version__,
+    }
+
+
+def _node_list(target: Iterable[int] | Tensor, num_nodes: int) -> list[int]:
+    if isinstance(target, (torch.Tensor, np.ndarray)):
+        values = torch.as_tensor(target)
+        if values.dtype == torch.bool:
+            if values.shape != (num_nodes,):
+                raise InputError(f"the mask has shape {tuple(values.shape)}, but the graph has {num_nodes} nodes")
+            return [int(node) for node in values.nonzero().flatten()]
+        target = values.flatten().tolist()
+    nodes = list(target)
+    for node in nodes:
+        if isinstance(node, bool) or not isinstance(node, (int, np.integer)):
+            raise InputError(f"{node!r} is not a node; nodes are whole numbers from 0 to {num_nodes - 1}")
+    return [int(node) for node in nodes]
+
+
+def _shown(
+    results: Iterator[tuple[int, Counterfactual]], total: int, progress: bool
+) -> Iterator[tuple[int, Counterfactual]]:
+    """The same results, with a progress bar where one is wanted and standard error is a terminal."""
+    yield from tqdm(results, total=total, unit="node", desc="explaining", disable=None if progress else True)

@@ -1,0 +1,257 @@
+"""A fast oracle for stacks of GCN layers, behind the same interface as the general one.
+
+It computes only what the target's output needs, in compiled code, and keeps the constant first product
+X·W. `gcn_oracle` offers it only after it was seen to reproduce the model's own scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from torch_geometric.nn import GCN, GCNConv
+
+from butfor.edits import pack as pack_sets
+from butfor.models.gcn import PaperGCN
+from butfor.oracle import Oracle, Relaxation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from torch import Tensor, nn
+
+    from butfor.edits import Edits
+    from butfor.graph import Graph
+    from butfor.predictor import Predictor
+
+__all__ = ["GCNOracle", "Stack", "gcn_oracle"]
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """The layers of a GCN as plain arrays.
+
+    Attributes:
+        convolutions: in the order they are applied.
+        relu: whether a ReLU follows each of them.
+        joined: whether the head reads all layers side by side (jumping knowledge) or only the last.
+        head: the linear layer that turns them into scores, if there is one.
+    """
+
+    convolutions: tuple[GCNConv, ...]
+    relu: tuple[bool, ...]
+    joined: bool
+    head: nn.Linear | None
+
+    @classmethod
+    def of(cls, model: nn.Module) -> Stack | None:
+        """The stack that this model is, or None. Subclasses may compute anything, so they do not count."""
+        if type(model) is PaperGCN:
+            layers = (model.gc1, model.gc2, model.gc3)
+            return cls(layers, (True, True, False), True, model.lin) if _plain(layers) else None
+        if type(model) is GCN:
+            layers = tuple(model.convs)
+            jumping = model.jk_mode
+            usual = type(model.act) is torch.nn.ReLU and model.norms is None and jumping in (None, "last", "cat")
+            if not (usual and _plain(layers)):
+                return None
+            last = jumping is not None
+            return cls(layers, (True,) * (len(layers) - 1) + (last,), jumping == "cat", getattr(model, "lin", None))
+        return None
+
+    def arrays(self) -> tuple[Any, ...]:
+        """What the kernels read: widths, ReLUs, padded weights and biases, the head."""
+        outs = [layer.lin.weight.shape[0] for layer in self.convolutions]
+        dtype = self.convolutions[0].lin.weight.detach().numpy().dtype
+        wide = max(outs)
+        matrices = np.zeros((len(outs), wide, wide), dtype)
+        biases = np.zeros((len(outs), wide), dtype)
+        for i, layer in enumerate(self.convolutions):
+            if i:
+                matrices[i, : outs[i - 1], : outs[i]] = layer.lin.weight.detach().numpy().T
+            if layer.bias is not None:
+                biases[i, : outs[i]] = layer.bias.detach().numpy()
+        read = sum(outs) if self.joined else outs[-1]
+        head = np.eye(read, dtype=dtype) if self.head is None else self.head.weight.detach().numpy()
+        bias = None if self.head is None else self.head.bias
+        head_bias = np.zeros(len(head), dtype) if bias is None else bias.detach().numpy()
+        return np.array([0, *outs]), np.array(self.relu), matrices, biases, self.joined, head, head_bias
+
+
+def _plain(layers: tuple[nn.Module, ...]) -> bool:
+    return all(
+        type(layer) is GCNConv
+        and layer.normalize
+        and layer.add_self_loops
+        and not layer.improved
+        and layer.aggr == "add"
+        and layer.flow == "source_to_target"
+        and layer.lin.weight.device.type == "cpu"
+        for layer in layers
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class GCNOracle(Oracle):
+    """True deletion and gradients for a `Stack`."""
+
+    graph: Graph
+    predictor: Predictor
+    stack: Stack
+    _arrays: tuple[Any, ...]
+    _places: WeakKeyDictionary[Edits, _Place] = field(default_factory=WeakKeyDictionary, repr=False)
+
+    def logits(self, asked: Sequence[tuple[Edits, NDArray[np.int64]]]) -> list[Tensor]:
+        """One compiled pass for each edit set."""
+        from butfor.gcn_kernels import forward_sets
+
+        if not asked:
+            return []
+        packed = _Pack.of([self._place(edits) for edits, _ in asked])
+        answers = []
+        for number, (_, sets) in enumerate(asked):
+            rows = pack_sets(sets)
+            out = np.empty((len(rows), self.predictor.num_classes), packed.first.dtype)
+            problem = np.full(len(rows), number)
+            ones = np.ones(packed.pointers[-1], packed.first.dtype)
+            forward_sets(packed.arrays, self._arrays, problem, packed.pointers, rows, ones, out)
+            answers.append(torch.from_numpy(out))
+        return answers
+
+    def relax(self, asked: Sequence[Edits]) -> Relaxation:
+        """Weights of a GCN are faithful: 0 equals deletion, degrees included."""
+        return _GCNRelaxation(_Pack.of([self._place(edits) for edits in asked]), self._arrays, self.predictor.num_classes)
+
+    def _place(self, edits: Edits) -> _Place:
+        if edits not in self._places:
+            self._places[edits] = _Place.of(edits, self)
+        return self._places[edits]
+
+
+def gcn_oracle(graph: Graph, predictor: Predictor) -> GCNOracle | None:
+    """The fast oracle for this model, or None where it is not a plain stack of GCN layers."""
+    stack = Stack.of(predictor.model)
+    if stack is None or predictor.probabilities or graph.x.device.type != "cpu" or "edge_attr" in predictor.fields:
+        return None
+    return GCNOracle(graph, predictor, stack, stack.arrays())
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """One neighbourhood as the kernels want it: nodes by distance, edges by receiver."""
+
+    levels: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    sender: NDArray[np.int64]
+    edit: NDArray[np.int64]
+    base: NDArray[Any]
+    loop: NDArray[Any]
+    first: NDArray[Any]
+    num_edits: int
+
+    @classmethod
+    def of(cls, edits: Edits, oracle: GCNOracle) -> _Place:
+        near = edits.neighbourhood
+        layers = len(oracle.stack.convolutions)
+        order = np.argsort(near.distance, kind="stable")
+        levels = np.searchsorted(near.distance[order], np.arange(layers + 1), side="right")
+        position = np.empty_like(order)
+        position[order] = np.arange(len(order))
+        sender, receiver = position[near.edge_index]
+        x = oracle.graph.x
+        weights = oracle.graph.edge_fields()["edge_weight"] if "edge_weight" in oracle.predictor.fields else None
+        dtype = oracle._arrays[2].dtype
+        carried = np.ones(len(sender), dtype) if weights is None else weights.view(-1)[near.edges].numpy().astype(dtype)
+        loop = np.ones(levels[-1], dtype)
+        own = (sender == receiver) & (receiver < levels[-1])
+        loop[receiver[own]] = carried[own]
+        # Edges into nodes further than L hops change nothing that the target can see.
+        seen = np.flatnonzero((sender != receiver) & (receiver < levels[-1]))
+        seen = seen[np.argsort(receiver[seen], kind="stable")]
+        needed = torch.from_numpy(near.nodes[order[: levels[-1]]])
+        with torch.no_grad():
+            first = oracle.stack.convolutions[0].lin(x[needed]).numpy()
+        rows = np.searchsorted(receiver[seen], np.arange(levels[-1] + 1))
+        return cls(levels, rows, sender[seen], edits.edit_of[seen], carried[seen], loop, first, len(edits))
+
+
+@dataclass(frozen=True, eq=False)
+class _Pack:
+    """Several places laid one behind the other."""
+
+    arrays: tuple[NDArray[Any], ...]
+    first: NDArray[Any]
+    pointers: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, places: Sequence[_Place]) -> _Pack:
+        def starts(sizes: list[int]) -> NDArray[np.int64]:
+            return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+        nodes = starts([len(place.loop) for place in places])
+        entries = starts([len(place.sender) for place in places])
+        pointers = starts([place.num_edits for place in places])
+        rows = [place.rows[:-1] + at for place, at in zip(places, entries, strict=False)]
+        edit = [np.where(place.edit < 0, -1, place.edit + at) for place, at in zip(places, pointers, strict=False)]
+        first = np.concatenate([place.first for place in places])
+        arrays = (
+            nodes,
+            np.stack([place.levels for place in places]),
+            np.concatenate([*rows, entries[-1:]]),
+            np.concatenate([place.sender for place in places]),
+            np.concatenate(edit),
+            np.concatenate([place.base for place in places]),
+            np.concatenate([place.loop for place in places]),
+            first,
+        )
+        return cls(arrays, first, pointers)
+
+
+class _GCNRelaxation(Relaxation):
+    def __init__(self, packed: _Pack, stack: tuple[Any, ...], num_classes: int) -> None:
+        self.pointers = packed.pointers
+        self._packed = packed
+        self._stack = stack
+        self._num_classes = num_classes
+
+    def logits(self, weights: Tensor, degrees: Tensor | None = None) -> Tensor:
+        scores: Tensor = _Pass.apply(weights, weights if degrees is None else degrees, self)
+        return scores
+
+
+class _Pass(torch.autograd.Function):
+    """Joins the kernels to autograd. The backward pass computes the activations anew: they are cheap."""
+
+    @staticmethod
+    def forward(ctx: Any, weights: Tensor, degrees: Tensor, relaxation: _GCNRelaxation) -> Tensor:
+        from butfor.gcn_kernels import forward
+
+        ctx.relaxation = relaxation
+        ctx.save_for_backward(weights, degrees)
+        packed = relaxation._packed
+        out = np.empty((len(packed.arrays[1]), relaxation._num_classes), packed.first.dtype)
+        forward(packed.arrays, relaxation._stack, weights.detach().numpy(), degrees.detach().numpy(), out)
+        return torch.from_numpy(out)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        from butfor.gcn_kernels import backward
+
+        weights, degrees = (saved.detach().numpy() for saved in ctx.saved_tensors)
+        d_weights, d_degrees = np.zeros_like(weights), np.zeros_like(degrees)
+        wanted = bool(ctx.needs_input_grad[1])
+        backward(
+            ctx.relaxation._packed.arrays,
+            ctx.relaxation._stack,
+            weights,
+            degrees,
+            np.ascontiguousarray(grads[0].numpy()),
+            d_weights,
+            d_degrees,
+            wanted,
+        )
+        return torch.from_numpy(d_weights), torch.from_numpy(d_degrees) if wanted else None, None

@@ -1,0 +1,252 @@
+"""A graph as CSR arrays, and the neighbourhood of a target in time proportional to its size."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+
+from butfor.datasets.validate import validate
+from butfor.errors import GraphError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+    from torch_geometric.data import Data
+
+__all__ = ["Flow", "Graph", "Neighbourhood"]
+
+Flow = Literal["source_to_target", "target_to_source"]
+
+EDGE_FIELDS = ("edge_weight", "edge_attr")
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhood:
+    """A relabelled subgraph around a target.
+
+    Nodes are in the order of their original ids and edges in the order of their original columns, so
+    that sums run in the same order as on the whole graph.
+
+    Attributes:
+        targets: the original ids of the nodes it serves (one node, or the pair of a link).
+        centres: their positions among ``nodes``.
+        nodes: original node ids, ascending.
+        edges: original edge columns, ascending.
+        edge_index: the edges, relabelled to positions in ``nodes``.
+        distance: hops from each node to the nearest target along the edges that carry messages.
+        hops: how far it reaches; None where it is the whole graph.
+    """
+
+    targets: tuple[int, ...]
+    centres: NDArray[np.int64]
+    nodes: NDArray[np.int64]
+    edges: NDArray[np.int64]
+    edge_index: NDArray[np.int64]
+    distance: NDArray[np.int64]
+    hops: int | None
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes it has."""
+        return len(self.nodes)
+
+    @property
+    def num_edges(self) -> int:
+        """How many edge columns it has (both directions of an undirected edge count)."""
+        return len(self.edges)
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A PyG ``Data`` with what finds a neighbourhood quickly: its edges grouped by the node they reach.
+
+    What it makes of irregular input, on purpose:
+
+    * *directed or undirected*: undirected when every edge has its reverse with the same weight and
+      attributes; ``directed=`` overrides. In an undirected graph both directions are one edit.
+    * *duplicate edges* stay (a model sums over them), and belong to one edit: to delete the edge
+      between two nodes is to delete every copy of it.
+    * *self-loops* stay and are never deleted: a node always keeps its own representation.
+    * *isolated nodes* are targets like any other; they have no edit.
+    * *edge weights and attributes* follow their edges into every neighbourhood and edited graph.
+    """
+
+    data: Data
+    directed: bool
+    edge_index: NDArray[np.int64]
+    _pointers: dict[Flow, tuple[NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, data: Data, directed: bool | None = None) -> Graph:
+        """Read a PyG ``Data``.
+
+        Raises:
+            GraphError: the data are malformed (see `butfor.datasets.validate`).
+        """
+        validate(data)
+        edge_index = data.edge_index.detach().cpu().numpy().astype(np.int64, copy=False)
+        if directed is None:
+            directed = not _is_symmetric(data, edge_index)
+        elif not directed and not _has_reverses(edge_index):
+            raise GraphError(
+                "directed=False was given, but some edges have no reverse; add the missing directions with "
+                "torch_geometric.utils.to_undirected, or pass directed=True"
+            )
+        return cls(data, directed, edge_index)
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes the graph has."""
+        return int(self.data.num_nodes)
+
+    @property
+    def x(self) -> Tensor:
+        """The node features."""
+        x = self.data.x
+        assert isinstance(x, torch.Tensor)
+        return x
+
+    def edge_fields(self) -> dict[str, Tensor]:
+        """What the edges carry: weights and attributes, where there are any."""
+        found = {name: getattr(self.data, name, None) for name in EDGE_FIELDS}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def check_node(self, node: int) -> int:
+        """``node`` if it is in the graph.
+
+        Raises:
+            InputError: it is not.
+        """
+        if not 0 <= node < self.num_nodes:
+            raise InputError(f"node {node} is not in this graph (0 to {self.num_nodes - 1})")
+        return node
+
+    def has_edge(self, source: int, target: int) -> bool:
+        """Whether there is an edge from ``source`` to ``target``."""
+        into = self._columns_into(np.array([self.check_node(target)]), "source_to_target")
+        return bool((self.edge_index[0, into] == self.check_node(source)).any())
+
+    def neighbourhood(
+        self, targets: int | Sequence[int], hops: int | None, flow: Flow = "source_to_target"
+    ) -> Neighbourhood:
+        """The subgraph on all nodes whose messages reach a target within ``hops``, or the whole graph.
+
+        Costs time and memory in proportion to the edges of its nodes, whatever the size of the graph.
+
+        Raises:
+            InputError: a target is not in the graph.
+        """
+        wanted = tuple(self.check_node(node) for node in ([targets] if isinstance(targets, int) else targets))
+        reach, distance = self._reach(wanted, self.num_nodes if hops is None else hops, flow)
+        if hops is None:
+            return self._whole(wanted, reach, distance)
+        return self._induced(wanted, reach, distance, hops, flow)
+
+    def without(self, columns: NDArray[np.int64]) -> tuple[Tensor, dict[str, Tensor]]:
+        """The edge index and edge fields of the whole graph with these edge columns deleted."""
+        kept = torch.ones(self.edge_index.shape[1], dtype=torch.bool, device=self.data.edge_index.device)
+        kept[torch.as_tensor(columns, device=kept.device)] = False
+        fields = {name: value[kept] for name, value in self.edge_fields().items()}
+        return self.data.edge_index[:, kept], fields
+
+    def fingerprint(self) -> str:
+        """A short hash of the nodes, edges and features: the same graph has the same one anywhere."""
+        digest = hashlib.sha256(str(self.num_nodes).encode())
+        tensors: dict[str, Any] = {"edge_index": self.data.edge_index, "x": self.x, **self.edge_fields()}
+        for name, value in tensors.items():
+            array = np.ascontiguousarray(value.detach().cpu().numpy())
+            digest.update(f"{name}{array.dtype}{array.shape}".encode())
+            digest.update(array.tobytes())
+        return digest.hexdigest()[:16]
+
+    def _incoming(self, flow: Flow) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """CSR pointers, and edge columns grouped by the node that receives their message."""
+        if flow not in self._pointers:
+            receiver = self.edge_index[1 if flow == "source_to_target" else 0]
+            columns = np.argsort(receiver, kind="stable")
+            counts = np.bincount(receiver, minlength=self.num_nodes)
+            self._pointers[flow] = np.concatenate([[0], np.cumsum(counts)]), columns
+        return self._pointers[flow]
+
+    def _columns_into(self, nodes: NDArray[np.int64], flow: Flow) -> NDArray[np.int64]:
+        """The edge columns that bring messages to ``nodes``."""
+        pointers, columns = self._incoming(flow)
+        starts, counts = pointers[nodes], pointers[nodes + 1] - pointers[nodes]
+        if not counts.sum():
+            return np.empty(0, dtype=np.int64)
+        # Positions start_i, start_i + 1, ... for each node i, without a Python loop.
+        shift = np.repeat(starts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
+        return columns[np.arange(counts.sum()) + shift]
+
+    def _reach(self, targets: tuple[int, ...], hops: int, flow: Flow) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Nodes within ``hops`` in ascending order, and their distances (breadth first)."""
+        sender = self.edge_index[0 if flow == "source_to_target" else 1]
+        nodes = frontier = np.unique(np.array(targets, dtype=np.int64))
+        distance = np.zeros(len(nodes), dtype=np.int64)
+        for hop in range(1, hops + 1):
+            frontier = np.setdiff1d(sender[self._columns_into(frontier, flow)], nodes)
+            if not len(frontier):
+                break
+            position = np.searchsorted(nodes, frontier)
+            nodes = np.insert(nodes, position, frontier)
+            distance = np.insert(distance, position, hop)
+        return nodes, distance
+
+    def _induced(
+        self,
+        targets: tuple[int, ...],
+        nodes: NDArray[np.int64],
+        distance: NDArray[np.int64],
+        hops: int,
+        flow: Flow,
+    ) -> Neighbourhood:
+        columns = np.sort(self._columns_into(nodes, flow))
+        ends = self.edge_index[:, columns]
+        sender = ends[0 if flow == "source_to_target" else 1]
+        position = np.searchsorted(nodes, sender)
+        inside = nodes[np.minimum(position, len(nodes) - 1)] == sender
+        return Neighbourhood(
+            targets=targets,
+            centres=np.searchsorted(nodes, targets),
+            nodes=nodes,
+            edges=columns[inside],
+            edge_index=np.searchsorted(nodes, ends[:, inside]),
+            distance=distance,
+            hops=hops,
+        )
+
+    def _whole(
+        self, targets: tuple[int, ...], reach: NDArray[np.int64], near: NDArray[np.int64]
+    ) -> Neighbourhood:
+        distance = np.full(self.num_nodes, self.num_nodes, dtype=np.int64)
+        distance[reach] = near
+        return Neighbourhood(
+            targets=targets,
+            centres=np.array(targets, dtype=np.int64),
+            nodes=np.arange(self.num_nodes),
+            edges=np.arange(self.edge_index.shape[1]),
+            edge_index=self.edge_index,
+            distance=distance,
+            hops=None,
+        )
+
+
+def _has_reverses(edge_index: NDArray[np.int64], extra: NDArray[Any] | None = None) -> bool:
+    """Whether the edges, with what they carry, are the same set after all are turned round."""
+    source, target = edge_index
+    keys = [] if extra is None else list(extra.T)
+    forward, backward = np.lexsort([*keys, target, source]), np.lexsort([*keys, source, target])
+    same = np.array_equal(source[forward], target[backward]) and np.array_equal(target[forward], source[backward])
+    return same and (extra is None or np.array_equal(extra[forward], extra[backward]))
+
+
+def _is_symmetric(data: Data, edge_index: NDArray[np.int64]) -> bool:
+    carried = [getattr(data, name, None) for name in EDGE_FIELDS]
+    columns = [value.detach().cpu().reshape(edge_index.shape[1], -1).numpy() for value in carried if value is not None]
+    return _has_reverses(edge_index, np.concatenate(columns, axis=1) if columns else None)

@@ -1,0 +1,30 @@
+"""The methods: one file each, one class each (the two ego baselines share what an ego graph is)."""
+
+from butfor.methods.base import BatchMethod, Method
+from butfor.methods.cf_gnn import CFGNN
+from butfor.methods.ego import KeepEgo, RemoveEgo
+from butfor.methods.greedy import Greedy
+from butfor.methods.random import RandomPerturbation
+from butfor.methods.subgraph import RemoveSubgraph
+
+__all__ = [
+    "CFGNN",
+    "METHODS",
+    "BatchMethod",
+    "Greedy",
+    "KeepEgo",
+    "Method",
+    "RandomPerturbation",
+    "RemoveEgo",
+    "RemoveSubgraph",
+]
+
+# The names the command line knows them by.
+METHODS: dict[str, type[Method]] = {
+    "greedy": Greedy,
+    "cf-gnn": CFGNN,
+    "random": RandomPerturbation,
+    "keep-ego": KeepEgo,
+    "remove-ego": RemoveEgo,
+    "remove-subgraph": RemoveSubgraph,
+}

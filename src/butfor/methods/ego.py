@@ -1,0 +1,49 @@
+"""The paper's two baselines on the target's ego graph: its neighbours and the edges among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from butfor.methods.base import Method
+from butfor.problem import Proposal
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from butfor.problem import Budget, Problem
+
+__all__ = ["KeepEgo", "RemoveEgo"]
+
+
+@dataclass(frozen=True)
+class KeepEgo(Method):
+    """1HOP of the paper: keep only the edges of the target's ego graph."""
+
+    def solve(self, problem: Problem, budget: Budget) -> Proposal:  # noqa: ARG002
+        """One edit set, asked once."""
+        return _one_set(problem, np.flatnonzero(~_in_ego_graph(problem)))
+
+
+@dataclass(frozen=True)
+class RemoveEgo(Method):
+    """RM-1HOP of the paper: remove every edge of the target's ego graph."""
+
+    def solve(self, problem: Problem, budget: Budget) -> Proposal:  # noqa: ARG002
+        """One edit set, asked once."""
+        return _one_set(problem, np.flatnonzero(_in_ego_graph(problem)))
+
+
+def _in_ego_graph(problem: Problem) -> NDArray[np.bool_]:
+    near = problem.edits.neighbourhood
+    close = near.nodes[near.distance <= 1]
+    return np.isin(problem.edits.ends, close).all(axis=1)
+
+
+def _one_set(problem: Problem, chosen: NDArray[np.int64]) -> Proposal:
+    if not len(chosen):
+        return Proposal((), problem.least_cost)
+    reached = problem.ask([chosen]).reached[0]
+    return Proposal((tuple(chosen.tolist()),) if reached else (), problem.least_cost, evaluations=1)

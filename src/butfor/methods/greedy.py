@@ -1,0 +1,88 @@
+"""Greedy search: the steepest verified step first, then pruned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from butfor.errors import InputError
+from butfor.methods.base import Method
+from butfor.problem import Proposal
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from butfor.problem import Budget, Meter, Problem
+
+__all__ = ["Greedy"]
+
+
+@dataclass(frozen=True)
+class Greedy(Method):
+    """Remove the edge that brings the goal closest, again and again; then put back what is not needed.
+
+    In each step the edges are ranked by the gradient of the margin, where the model gives one, and the
+    best ``width`` are checked by true deletion; without gradients all are checked.
+
+    Attributes:
+        width: how many edges are checked in each step; None for all.
+    """
+
+    width: int | None = 64
+
+    def __post_init__(self) -> None:
+        if self.width is not None and self.width < 1:
+            raise InputError(f"width is {self.width}; at least one edge must be checked in each step")
+
+    def solve(self, problem: Problem, budget: Budget) -> Proposal:
+        """Descend until the goal is reached, every edge is gone or the budget is spent."""
+        meter = budget.meter()
+        costs = problem.edits.costs
+        lower_bound = problem.least_cost
+        exhausted = False
+        chosen: list[int] = []
+        margin = float(problem.goal.margin(problem.logits, problem.before))
+        found = False
+        while not found and len(chosen) < len(costs) and not meter.spent:
+            candidates = self._candidates(problem, chosen, meter)
+            answers = problem.ask([[*chosen, edit] for edit in candidates], meter)
+            found = bool(answers.reached.any())
+            if not chosen and not found and len(candidates) == len(costs):
+                # Every single edit was tried, so two are needed, or there is nothing to be had.
+                exhausted = len(costs) == 1
+                lower_bound = float(np.sort(costs)[:2].sum())
+            if found:
+                ranked = np.lexsort([candidates, answers.margins, costs[candidates], ~answers.reached])
+            else:
+                ranked = np.lexsort([candidates, (answers.margins - margin) / costs[candidates]])
+            margin = float(answers.margins[ranked[0]])
+            chosen.append(int(candidates[ranked[0]]))
+        if not found:
+            return Proposal((), lower_bound, exhausted, meter.evaluations)
+        pruned = self._pruned(problem, chosen, meter)
+        return Proposal((pruned, tuple(sorted(chosen))), lower_bound, evaluations=meter.evaluations)
+
+    def _candidates(self, problem: Problem, chosen: list[int], meter: Meter) -> NDArray[np.int64]:
+        free = np.setdiff1d(np.arange(len(problem.edits)), chosen)
+        count = len(free) if meter.left is None else min(len(free), meter.left)
+        if self.width is not None and self.width < len(free):
+            gradient = problem.gradient(chosen)
+            if gradient is not None:
+                promise = gradient[free] / problem.edits.costs[free]
+                free = free[np.argsort(-promise, kind="stable")]
+                count = min(count, self.width)
+        return free[:count]
+
+    def _pruned(self, problem: Problem, chosen: list[int], meter: Meter) -> tuple[int, ...]:
+        """Put edges back, the dearest first, for as long as the goal stays reached."""
+        costs = problem.edits.costs
+        kept = sorted(chosen)
+        while len(kept) > 1 and not meter.spent:
+            answers = problem.ask([kept[:i] + kept[i + 1 :] for i in range(len(kept))], meter)
+            if not answers.reached.any():
+                break
+            order = np.lexsort([kept, answers.margins, -costs[kept], ~answers.reached])
+            del kept[order[0]]
+        return tuple(kept)

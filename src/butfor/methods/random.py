@@ -1,0 +1,51 @@
+"""The paper's random baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from butfor.errors import InputError
+from butfor.methods.base import Method
+from butfor.problem import Proposal
+
+if TYPE_CHECKING:
+    from butfor.problem import Budget, Problem
+
+__all__ = ["RandomPerturbation"]
+
+# Draws put to the oracle in one go: enough to be quick, few enough for the budget to be kept.
+DRAWS = 100
+
+
+@dataclass(frozen=True)
+class RandomPerturbation(Method):
+    """RANDOM of the paper: draw P̂ uniformly from [−1, 1] many times, keep the smallest that does it.
+
+    Attributes:
+        samples: K, the number of draws.
+    """
+
+    samples: int = 500
+
+    def __post_init__(self) -> None:
+        if self.samples < 1:
+            raise InputError(f"samples is {self.samples}; at least 1 is needed")
+
+    def solve(self, problem: Problem, budget: Budget) -> Proposal:
+        """Draw, ask, keep the cheapest; the first of equally cheap ones."""
+        meter, generator = budget.meter(), problem.generator()
+        best: tuple[int, ...] | None = None
+        left = self.samples
+        while left and not meter.spent:
+            count = min(left, DRAWS, meter.left or DRAWS)
+            p_hat = 2 * torch.rand(count, len(problem.edits), generator=generator) - 1
+            sets = [np.flatnonzero(row) for row in (torch.sigmoid(p_hat) < 0.5).numpy()]
+            left -= count
+            for chosen, reached in zip(sets, problem.ask(sets, meter).reached, strict=True):
+                if reached and (best is None or problem.edits.cost(chosen) < problem.edits.cost(best)):
+                    best = tuple(chosen.tolist())
+        return Proposal((best,) if best else (), problem.least_cost, evaluations=meter.evaluations)

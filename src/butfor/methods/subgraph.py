@@ -1,0 +1,111 @@
+"""Subgraph explainers turned into counterfactuals: remove what they call most important."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import torch
+
+from butfor.errors import InputError, ModelError
+from butfor.methods.base import Method
+from butfor.predictor import untouched
+from butfor.problem import Proposal
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch_geometric.explain import ExplainerAlgorithm
+
+    from butfor.problem import Budget, Problem
+
+__all__ = ["RemoveSubgraph"]
+
+
+@dataclass(frozen=True)
+class RemoveSubgraph(Method):
+    """The paper's GNNExplainer baseline, for any explainer of PyG: remove its ``size`` top edges.
+
+    Both directions of an undirected edge count as one, scored by the sum of their masks.
+
+    Attributes:
+        explainer: a PyG explainer algorithm; None for ``GNNExplainer(epochs, lr)``. Each target gets a
+            copy of its own, so nothing is carried from one to the next.
+        size: S, how many edges to remove, or "ground-truth" for the number of edges in the motif.
+        epochs: of the default explainer.
+        lr: of the default explainer.
+    """
+
+    explainer: ExplainerAlgorithm | None = None
+    size: int | Literal["ground-truth"] = "ground-truth"
+    epochs: int = 100
+    lr: float = 0.01
+
+    def __post_init__(self) -> None:
+        if self.size != "ground-truth" and (not isinstance(self.size, int) or self.size < 1):
+            raise InputError(f"size is {self.size!r}; give a positive number of edges or 'ground-truth'")
+        if self.epochs < 1:
+            raise InputError(f"epochs is {self.epochs}; at least 1 is needed")
+
+    def solve(self, problem: Problem, budget: Budget) -> Proposal:  # noqa: ARG002
+        """Explain, rank, remove, ask once."""
+        scores = self._scores(problem)
+        order = np.lexsort([np.arange(len(scores)), -scores])
+        chosen = sorted(order[: self._size(problem)].tolist())
+        reached = problem.ask([chosen]).reached[0]
+        return Proposal((tuple(chosen),) if reached else (), problem.least_cost, evaluations=1)
+
+    def _size(self, problem: Problem) -> int:
+        if self.size != "ground-truth":
+            return self.size
+        size = getattr(problem.graph.data, "motif_size", None)
+        if size is None:
+            raise InputError(
+                "size='ground-truth' needs a graph whose motifs are known (data.motif_size); give a number instead"
+            )
+        return int(size)
+
+    def _scores(self, problem: Problem) -> NDArray[np.float64]:
+        from torch_geometric.explain import Explainer, GNNExplainer
+
+        predictor, near = problem.predictor, problem.edits.neighbourhood
+        model = predictor.model
+        algorithm = copy.deepcopy(self.explainer) or GNNExplainer(epochs=self.epochs, lr=self.lr)
+        columns = torch.from_numpy(near.edges)
+        fields = {name: problem.graph.edge_fields()[name][columns] for name in predictor.fields}
+        device = problem.graph.x.device
+        with untouched(model), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(problem.generator().initial_seed())
+            try:
+                explanation = Explainer(
+                    model,
+                    algorithm,
+                    explanation_type="model",
+                    edge_mask_type="object",
+                    model_config={
+                        "mode": "multiclass_classification",
+                        "task_level": "node",
+                        "return_type": "probs" if predictor.probabilities else "raw",
+                    },
+                )(
+                    problem.graph.x[torch.from_numpy(near.nodes)],
+                    torch.from_numpy(near.edge_index).to(device),
+                    index=int(near.centres[0]),
+                    **fields,
+                )
+            finally:
+                _clear(model)
+        mask = explanation.get("edge_mask")
+        if mask is None:
+            raise ModelError(f"{type(algorithm).__name__} gives no edge mask, so there are no edges to rank")
+        scores = np.zeros(len(problem.edits) + 1)
+        np.add.at(scores, problem.edits.edit_of, mask.detach().cpu().double().numpy())
+        return scores[:-1]
+
+
+def _clear(model: torch.nn.Module) -> None:
+    # An explainer that fails half-way leaves its masks on the model's layers.
+    from torch_geometric.explain.algorithm.utils import clear_masks
+
+    clear_masks(model)

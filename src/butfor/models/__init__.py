@@ -1,0 +1,19 @@
+"""The paper's GCN: how it is built, trained, kept on disk, and read as published."""
+
+from .checkpoint import load_checkpoint, save_checkpoint
+from .gcn import PaperGCN
+from .published import load_published
+from .training import TrainingResult, train, trained_gcn
+from .weights import fingerprint, load_weights
+
+__all__ = [
+    "PaperGCN",
+    "TrainingResult",
+    "fingerprint",
+    "load_checkpoint",
+    "load_published",
+    "load_weights",
+    "save_checkpoint",
+    "train",
+    "trained_gcn",
+]

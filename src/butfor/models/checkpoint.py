@@ -1,0 +1,144 @@
+"""A trained model on disk: its weights as safetensors, and beside them a JSON that says what it is.
+
+Neither file can run code when it is read. The JSON names the weights' checksum, so that a folder in which
+the two do not belong together (a crash between them, a file copied over) is noticed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from safetensors.torch import save as to_bytes
+
+from ..datasets.atomic import atomic_write
+from ..errors import ModelError
+from .gcn import PaperGCN
+from .weights import load_weights, state_of
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from torch import nn
+
+    from .training import TrainingResult
+
+__all__ = ["load_checkpoint", "save_checkpoint"]
+
+SCHEMA = 1
+_WEIGHTS = "model.safetensors"
+_INFO = "model.json"
+# What a checkpoint can be rebuilt from: the class, and which of its attributes are its arguments.
+_ARCHITECTURES: dict[str, tuple[type[PaperGCN], tuple[str, ...]]] = {
+    "PaperGCN": (PaperGCN, ("in_channels", "num_classes", "hidden")),
+}
+
+
+def save_checkpoint(
+    folder: str | os.PathLike[str],
+    model: nn.Module,
+    *,
+    data_info: Mapping[str, object],
+    result: TrainingResult | None = None,
+) -> None:
+    """Write `model.safetensors` and `model.json` into the folder, making it if need be.
+
+    `data_info` says what the model was trained on; `butfor.datasets.describe(data)` gives it.
+
+    Raises:
+        ModelError: if the model is of a class that could not be rebuilt, its weights are not finite, or
+            the folder cannot be written.
+    """
+    folder = Path(folder)
+    name = type(model).__name__
+    if name not in _ARCHITECTURES or type(model) is not _ARCHITECTURES[name][0]:
+        raise ModelError(
+            f"checkpoints hold {', '.join(_ARCHITECTURES)}, not {name}: save the weights of your own model "
+            "with safetensors.torch.save_file(model.state_dict(), 'weights.safetensors')"
+        )
+    weights = to_bytes(state_of(model))
+    info = {
+        "schema": SCHEMA,
+        "architecture": name,
+        "arguments": {argument: getattr(model, argument) for argument in _ARCHITECTURES[name][1]},
+        "weights_sha256": hashlib.sha256(weights).hexdigest(),
+        "data": dict(data_info),
+        "training": None if result is None else dataclasses.asdict(result),
+        "versions": {
+            "python": platform.python_version(),
+            **{package: version(package) for package in ("butfor", "torch", "torch_geometric")},
+        },
+    }
+    try:
+        text = json.dumps(info, indent=2, allow_nan=False) + "\n"
+    except (TypeError, ValueError) as problem:
+        raise ModelError(f"data_info and result must be plain JSON values: {problem}") from problem
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with atomic_write(folder / _WEIGHTS) as file:
+            file.write(weights)
+        with atomic_write(folder / _INFO) as file:
+            file.write(text.encode())
+    except OSError as problem:
+        raise ModelError(f"cannot write the checkpoint {folder}: {problem.strerror or problem}") from problem
+
+
+def load_checkpoint(folder: str | os.PathLike[str]) -> tuple[PaperGCN, dict[str, Any]]:
+    """Return the model of a checkpoint, in evaluation mode, and what its JSON says.
+
+    Raises:
+        ModelError: if a file is missing, truncated, of another program, or the two do not fit together.
+    """
+    folder = Path(folder)
+    info = _read_info(folder)
+    cls, names = _ARCHITECTURES[info["architecture"]]
+    arguments = info.get("arguments")
+    if not isinstance(arguments, dict) or sorted(arguments) != sorted(names):
+        raise ModelError(
+            f"{folder / _INFO} must give the arguments {', '.join(names)}, but gives {arguments!r}"
+        )
+    for name, value in arguments.items():
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 10_000_000:
+            raise ModelError(f"{folder / _INFO} says {name} is {value!r}, which is no size of a layer")
+    try:
+        weights = (folder / _WEIGHTS).read_bytes()
+    except OSError as problem:
+        raise ModelError(f"cannot read {folder / _WEIGHTS}: {problem.strerror or problem}") from problem
+    # The weights come first: a truncated file is better called truncated than foreign.
+    model = cls(**arguments)
+    load_weights(model, folder / _WEIGHTS)
+    if hashlib.sha256(weights).hexdigest() != info.get("weights_sha256"):
+        raise ModelError(
+            f"{folder / _WEIGHTS} is not the file that {_INFO} describes: restore both from one training run"
+        )
+    model.eval()
+    return model, info
+
+
+def _read_info(folder: Path) -> dict[str, Any]:
+    path = folder / _INFO
+    try:
+        info = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelError(f"{folder} is no checkpoint: it has no {_INFO}") from None
+    except OSError as problem:
+        raise ModelError(f"cannot read {path}: {problem.strerror or problem}") from problem
+    except ValueError as problem:
+        raise ModelError(f"{path} is damaged or not JSON: {problem}") from problem
+    if not isinstance(info, dict) or "schema" not in info or "architecture" not in info:
+        raise ModelError(f"{path} was not written by butfor: it names no schema and architecture")
+    if info["schema"] != SCHEMA:
+        raise ModelError(
+            f"{path} has schema {info['schema']!r}, but this butfor reads {SCHEMA}: train again or upgrade"
+        )
+    if info["architecture"] not in _ARCHITECTURES:
+        raise ModelError(
+            f"{path} is of a {info['architecture']!r}, but only {', '.join(_ARCHITECTURES)} can be rebuilt"
+        )
+    return info

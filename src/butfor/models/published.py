@@ -1,0 +1,52 @@
+"""The weights that the paper's authors published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from ..datasets.npz import read_arrays
+from ..errors import ModelError
+from .gcn import PaperGCN
+from .weights import fit_weights
+
+if TYPE_CHECKING:
+    import os
+
+__all__ = ["load_published"]
+
+_LAYERS = ("gc1", "gc2", "gc3")
+
+
+def load_published(path: str | os.PathLike[str]) -> PaperGCN:
+    """Return the published GCN of an `.npz` state dict, in evaluation mode; sizes follow from the weights.
+
+    Its layers compute X·W, PyG's compute X·Wᵀ: `gc1.weight` (in × out) becomes `gc1.lin.weight` (out × in).
+
+    Raises:
+        ModelError: if the file is missing, damaged, or not such a state dict.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise ModelError(f"there is no file {path}")
+    arrays = read_arrays(path, ModelError)
+    first, last = arrays.get("gc1.weight"), arrays.get("lin.weight")
+    if first is None or last is None or first.ndim != 2 or last.ndim != 2:
+        raise ModelError(
+            f"{path} holds no published GCN: it needs matrices gc1.weight and lin.weight, "
+            f"but has {', '.join(sorted(arrays)) or 'nothing'}"
+        )
+    weights = {}
+    for name, array in arrays.items():
+        layer, _, kind = name.partition(".")
+        turned = layer in _LAYERS and kind == "weight"
+        if array.dtype.kind != "f":
+            raise ModelError(f"{name} in {path} is of dtype {array.dtype}, but weights must be floating")
+        values = torch.from_numpy(np.ascontiguousarray(array.T if turned else array))
+        weights[f"{layer}.lin.weight" if turned else name] = values
+    model = PaperGCN(first.shape[0], last.shape[0], hidden=first.shape[1])
+    fit_weights(model, weights, str(path))
+    return model.eval()

@@ -1,0 +1,124 @@
+"""Weights into and out of a model, with every misfit named before anything is changed."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as from_bytes
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+
+from ..errors import ModelError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+__all__ = ["fingerprint", "fit_weights", "load_weights", "state_of"]
+
+
+def load_weights(model: nn.Module, path: str | os.PathLike[str]) -> None:
+    """Load a `.safetensors` file into a model of the user's own; on an error the model is unchanged.
+
+    Raises:
+        ModelError: if the file is missing, truncated, not safetensors (a pickle is never opened), or its
+            tensors do not fit the model.
+    """
+    path = Path(path)
+    try:
+        content = path.read_bytes()
+    except OSError as problem:
+        raise ModelError(f"cannot read the weights {path}: {problem.strerror or problem}") from problem
+    # torch.save writes a zip or, formerly, a bare pickle; numpy's .npz is a zip as well.
+    if content.startswith((b"PK", b"\x80")):
+        raise ModelError(
+            f"{path} is not safetensors but a pickle or zip, which could run code and is not opened; "
+            "convert: safetensors.torch.save_file(torch.load(path, weights_only=True), 'weights.safetensors')"
+        )
+    try:
+        weights = from_bytes(content)
+    except (SafetensorError, ValueError, KeyError, OverflowError) as problem:
+        raise ModelError(f"{path} is truncated or not safetensors: {problem}") from problem
+    fit_weights(model, weights, str(path))
+
+
+def fit_weights(model: nn.Module, weights: Mapping[str, Tensor], origin: str) -> None:
+    """Copy the named tensors into the model if, and only if, all of them fit.
+
+    Raises:
+        ModelError: naming the first tensor that is missing, unknown, of another shape or not finite.
+    """
+    expected = _tensors(model)
+    kind = type(model).__name__
+    if missing := sorted(expected.keys() - weights.keys()):
+        raise ModelError(f"{origin} has no {missing[0]}, which {kind} needs; it has {_list(weights)}")
+    if unknown := sorted(weights.keys() - expected.keys()):
+        raise ModelError(
+            f"{origin} has a tensor {unknown[0]}, which {kind} does not know; it knows {_list(expected)}"
+        )
+    for name, tensor in weights.items():
+        want = expected[name]
+        if tensor.shape != want.shape:
+            raise ModelError(
+                f"{name} in {origin} has shape {tuple(tensor.shape)}, but {kind} needs {tuple(want.shape)}: "
+                "are these the weights of another model or graph?"
+            )
+        if tensor.is_floating_point() != want.is_floating_point():
+            raise ModelError(f"{name} in {origin} is of dtype {tensor.dtype}, but {kind} needs {want.dtype}")
+        _check_finite(name, tensor, origin)
+    model.load_state_dict(dict(weights))
+
+
+def state_of(model: nn.Module) -> dict[str, Tensor]:
+    """Return the model's weights as separate tensors in main memory, ready to be written.
+
+    Raises:
+        ModelError: if a layer has no size yet or a weight is not finite.
+    """
+    state = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in _tensors(model).items()}
+    for name, tensor in state.items():
+        _check_finite(name, tensor, type(model).__name__)
+    return state
+
+
+def fingerprint(model: nn.Module) -> str:
+    """Return 16 hexadecimal digits that change with the model's class, layer names, shapes or any weight.
+
+    Raises:
+        ModelError: if a layer has no size yet.
+    """
+    digest = hashlib.sha256(f"{type(model).__module__}.{type(model).__qualname__}".encode())
+    for name, tensor in sorted(_tensors(model).items()):
+        digest.update(f"\0{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\0".encode())
+        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        digest.update(flat.view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _tensors(model: nn.Module) -> dict[str, Tensor]:
+    state = model.state_dict()
+    for name, tensor in state.items():
+        if not isinstance(tensor, Tensor):
+            raise ModelError(
+                f"{type(model).__name__} keeps a {type(tensor).__name__} as {name}, not a tensor"
+            )
+        if is_lazy(tensor):
+            raise ModelError(
+                f"{name} of {type(model).__name__} has no size yet: run the model once on the graph"
+            )
+    return state
+
+
+def _check_finite(name: str, tensor: Tensor, origin: str) -> None:
+    if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+        raise ModelError(
+            f"{name} in {origin} has {int((~torch.isfinite(tensor)).sum())} values that are not finite"
+        )
+
+
+def _list(names: Mapping[str, object]) -> str:
+    return ", ".join(sorted(names)) or "nothing"

@@ -1,0 +1,201 @@
+"""The oracle: what does the model say after these edits?
+
+`ModelOracle` knows nothing of any kind of layer. It deletes the edges for real, puts many edited
+neighbourhoods side by side into one disjoint graph and runs the user's own model on it once. Gradients
+come from the model's own ``edge_weight`` argument, where weight 0 was *seen* to equal deletion.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from butfor.edits import pack
+from butfor.gcn_degrees import degrees_from
+from butfor.predictor import untouched
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from butfor.edits import Edits
+    from butfor.graph import Graph
+    from butfor.predictor import Predictor
+
+__all__ = ["ModelOracle", "Oracle", "Relaxation"]
+
+# Edge columns in one run of the model: bounds the memory, whatever is asked.
+MAX_COLUMNS = 1_000_000
+
+# How far 0/1 weights may be from true deletion before a relaxation is called unfaithful.
+FAITHFUL = 1e-4
+
+
+class Relaxation(ABC):
+    """The model's scores for several targets as a smooth function of one weight per edit.
+
+    Weight 1 keeps an edge and 0 deletes it. The weights of all targets lie in one vector; those of
+    target ``i`` are ``pointers[i]`` to ``pointers[i + 1]``.
+    """
+
+    pointers: NDArray[np.int64]
+
+    @abstractmethod
+    def logits(self, weights: Tensor, degrees: Tensor | None = None) -> Tensor:
+        """One row of scores for each target, differentiable in the weights.
+
+        ``degrees``, where given, are the weights that node degrees are counted with in layers that
+        normalise by degree; otherwise degrees follow ``weights``.
+        """
+
+
+class Oracle(ABC):
+    """Answers for many edit sets of many targets at once."""
+
+    @abstractmethod
+    def logits(self, asked: Sequence[tuple[Edits, NDArray[np.int64]]]) -> list[Tensor]:
+        """For each target's edits and packed edit sets, one row of scores per set, by true deletion."""
+
+    @abstractmethod
+    def relax(self, asked: Sequence[Edits]) -> Relaxation | None:
+        """The relaxation for these targets; None where the model has no faithful one."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelOracle(Oracle):
+    """The oracle for any PyG model.
+
+    Attributes:
+        predictor: the model.
+        graph: the whole graph.
+        separable: whether copies side by side do not disturb each other. A model that pools or
+            normalises over all nodes is not separable, and sees one edited graph at a time.
+        max_columns: edge columns in one run of the model.
+    """
+
+    predictor: Predictor
+    graph: Graph
+    separable: bool = True
+    max_columns: int = MAX_COLUMNS
+
+    def logits(self, asked: Sequence[tuple[Edits, NDArray[np.int64]]]) -> list[Tensor]:
+        """True deletion, in runs of at most ``max_columns`` edge columns."""
+        pieces = [
+            (edits, piece)
+            for edits, sets in asked
+            for piece in np.array_split(pack(sets), self._cuts(edits, len(sets)))
+            if len(piece)
+        ]
+        rows: list[Tensor] = []
+        with untouched(self.predictor.model), torch.no_grad():
+            for run in self._runs(pieces):
+                rows.append(self._run(run))
+        together = torch.cat(rows) if rows else self.predictor.logits[:0]
+        return list(together.split([len(sets) for _, sets in asked]))
+
+    def relax(self, asked: Sequence[Edits]) -> Relaxation | None:
+        """By the model's ``edge_weight``, if 0/1 weights give what deletion gives on these targets."""
+        if not (self.predictor.takes_weight and self.separable and asked):
+            return None
+        relaxation = _ModelRelaxation(self, asked)
+        return relaxation if self._faithful(relaxation, asked) else None
+
+    def _cuts(self, edits: Edits, count: int) -> int:
+        if not self.separable:
+            return max(count, 1)
+        return max(-(-count * edits.neighbourhood.num_edges // self.max_columns), 1)
+
+    def _runs(self, pieces: list[tuple[Edits, NDArray[np.int64]]]) -> list[list[tuple[Edits, NDArray[np.int64]]]]:
+        runs: list[list[tuple[Edits, NDArray[np.int64]]]] = []
+        room = 0
+        for edits, sets in pieces:
+            size = edits.neighbourhood.num_edges * len(sets)
+            if not runs or size > room or not self.separable:
+                runs.append([])
+                room = self.max_columns
+            runs[-1].append((edits, sets))
+            room -= size
+        return runs
+
+    def _run(self, run: list[tuple[Edits, NDArray[np.int64]]]) -> Tensor:
+        nodes, ends, columns, centres = [], [], [], []
+        offset = 0
+        for edits, sets in run:
+            near = edits.neighbourhood
+            shifts = offset + near.num_nodes * np.arange(len(sets))
+            copy, column = np.nonzero(edits.kept(sets))
+            ends.append(near.edge_index[:, column] + shifts[copy])
+            columns.append(near.edges[column])
+            nodes.append(np.tile(near.nodes, len(sets)))
+            centres.append(near.centres[0] + shifts)
+            offset += near.num_nodes * len(sets)
+        return self._score(nodes, ends, columns, centres)
+
+    def _score(self, *parts: list[NDArray[np.int64]]) -> Tensor:
+        device = self.graph.x.device
+        nodes, ends, columns, centres = (torch.from_numpy(np.concatenate(part, axis=-1)).to(device) for part in parts)
+        carried = self.graph.edge_fields()
+        fields = {name: carried[name][columns] for name in self.predictor.fields}
+        return self.predictor(self.graph.x[nodes], ends, fields)[centres]
+
+    def _faithful(self, relaxation: Relaxation, asked: Sequence[Edits]) -> bool:
+        random = np.random.default_rng(0)
+        first = asked[:: max(len(asked) // 8, 1)][:8]
+        for probability in (0.0, 0.1, 0.5, 1.0):
+            masks = [random.random(len(edits)) < probability for edits in asked]
+            weights = torch.from_numpy(1.0 - np.concatenate(masks)).to(self.predictor.logits)
+            with torch.no_grad():
+                soft = relaxation.logits(weights)
+            chosen = {id(edits): np.flatnonzero(mask)[None] for edits, mask in zip(asked, masks, strict=True)}
+            hard = torch.cat(self.logits([(edits, chosen[id(edits)]) for edits in first]))
+            rows = [i for i, edits in enumerate(asked) if any(edits is other for other in first)]
+            if not torch.allclose(soft[rows], hard, rtol=FAITHFUL, atol=FAITHFUL):
+                return False
+        return True
+
+
+class _ModelRelaxation(Relaxation):
+    """All neighbourhoods side by side, their edges weighted."""
+
+    def __init__(self, oracle: ModelOracle, asked: Sequence[Edits]) -> None:
+        near = [edits.neighbourhood for edits in asked]
+        device = oracle.graph.x.device
+        shifts = np.concatenate([[0], np.cumsum([place.num_nodes for place in near])])
+        self.pointers = np.concatenate([[0], np.cumsum([len(edits) for edits in asked])])
+        total = self.pointers[-1]
+        edit_of = [np.where(e.edit_of < 0, total, e.edit_of + first) for e, first in zip(asked, self.pointers, strict=False)]
+        ends = [place.edge_index + shift for place, shift in zip(near, shifts, strict=False)]
+        columns = torch.from_numpy(np.concatenate([place.edges for place in near])).to(device)
+        fields = oracle.graph.edge_fields()
+        self._predictor = oracle.predictor
+        self._x = oracle.graph.x[torch.from_numpy(np.concatenate([place.nodes for place in near])).to(device)]
+        self._edge_index = torch.from_numpy(np.concatenate(ends, axis=1)).to(device)
+        self._fields = {name: fields[name][columns] for name in oracle.predictor.fields}
+        self._base = self._fields.pop("edge_weight", None)
+        # Edges that no edit deletes share one slot behind the weights, which always holds 1.
+        self._edit_of = torch.from_numpy(np.concatenate(edit_of)).to(device)
+        self._centres = torch.from_numpy(np.array([p.centres[0] for p in near]) + shifts[:-1]).to(device)
+
+    def logits(self, weights: Tensor, degrees: Tensor | None = None) -> Tensor:
+        message = self._columns(weights)
+        model = self._predictor.model
+        with untouched(model):
+            if degrees is None:
+                return self._score(message)
+            counted = self._columns(degrees)
+            with degrees_from(model, self._edge_index, message, counted):
+                return self._score(counted)
+
+    def _columns(self, weights: Tensor) -> Tensor:
+        columns = torch.cat([weights, weights.new_ones(1)])[self._edit_of]
+        return columns if self._base is None else columns * self._base.view(-1)
+
+    def _score(self, edge_weight: Tensor) -> Tensor:
+        fields = {**self._fields, "edge_weight": edge_weight}
+        return self._predictor(self._x, self._edge_index, fields)[self._centres]

@@ -1,0 +1,178 @@
+"""A problem: one target with everything a method needs to search for its counterfactual."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from butfor.edits import pack
+from butfor.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from butfor.edits import Edits
+    from butfor.goal import Goal
+    from butfor.graph import Graph
+    from butfor.oracle import Oracle
+    from butfor.predictor import Predictor
+
+__all__ = ["Answers", "Budget", "Meter", "Problem", "Proposal"]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much a search may spend on one target.
+
+    Attributes:
+        evaluations: edit sets put to the oracle; None for no limit.
+        seconds: wall time; None for no limit.
+    """
+
+    evaluations: int | None = 100_000
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("evaluations", self.evaluations), ("seconds", self.seconds)):
+            if value is not None and not value > 0:
+                raise InputError(f"a budget of {value} {name} allows no search; give a positive number or None")
+
+    def meter(self) -> Meter:
+        """A meter that starts now."""
+        return Meter(self)
+
+
+@dataclass
+class Meter:
+    """What one search has spent of its budget."""
+
+    budget: Budget
+    evaluations: int = 0
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def left(self) -> int | None:
+        """How many evaluations are left; None if there is no limit, 0 when time is up."""
+        if self.budget.seconds is not None and time.monotonic() - self.started >= self.budget.seconds:
+            return 0
+        return None if self.budget.evaluations is None else max(self.budget.evaluations - self.evaluations, 0)
+
+    @property
+    def spent(self) -> bool:
+        """Whether the search must end."""
+        return self.left == 0
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a method found; nothing is a counterfactual until it is verified.
+
+    Attributes:
+        candidates: edit sets believed to reach the goal, the best first.
+        lower_bound: proved: no set that costs less reaches the goal.
+        exhausted: proved: no set of allowed edits reaches it.
+        evaluations: edit sets that were put to the oracle.
+        note: what the user should know about this search.
+    """
+
+    candidates: tuple[tuple[int, ...], ...] = ()
+    lower_bound: float = 0.0
+    exhausted: bool = False
+    evaluations: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What the oracle said about some edit sets: scores, margins and whether they reach the goal."""
+
+    logits: Tensor
+    margins: NDArray[np.float64]
+    reached: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Which of these edits make the model predict something else for this target?
+
+    Attributes:
+        graph: the whole graph.
+        predictor: the user's model.
+        oracle: answers by true deletion on the neighbourhood.
+        edits: the allowed edits; ``edits.neighbourhood`` is where they are.
+        goal: what counts as something else.
+        logits: the target's scores on the intact graph.
+        seed: for methods that draw random numbers.
+        note: what the user should know about how the problem was posed.
+        refuted: edit sets that seemed to reach the goal and did not on the whole graph.
+    """
+
+    graph: Graph
+    predictor: Predictor
+    oracle: Oracle
+    edits: Edits
+    goal: Goal
+    logits: Tensor
+    seed: int = 0
+    note: str = ""
+    refuted: frozenset[frozenset[int]] = frozenset()
+
+    @property
+    def target(self) -> int:
+        """The node that is explained."""
+        return self.edits.neighbourhood.targets[0]
+
+    @property
+    def before(self) -> int:
+        """The class predicted on the intact graph."""
+        return int(self.logits.argmax())
+
+    @property
+    def least_cost(self) -> float:
+        """A bound that costs nothing: the empty set does not do, so one edit at least is needed."""
+        return float(self.edits.costs.min()) if len(self.edits) else 0.0
+
+    def ask(self, sets: Sequence[Sequence[int]] | NDArray[Any], meter: Meter | None = None) -> Answers:
+        """Put edit sets to the oracle, and count them."""
+        packed = pack(sets)
+        if meter is not None:
+            meter.evaluations += len(packed)
+        logits = self.oracle.logits([(self.edits, packed)])[0]
+        reached = self.goal.reached(logits, self.before).cpu().numpy()
+        if self.refuted:
+            again = [frozenset(row[row >= 0].tolist()) in self.refuted for row in packed]
+            reached &= ~np.array(again, dtype=bool)
+        return Answers(logits, self.goal.margin(logits, self.before).cpu().double().numpy(), reached)
+
+    def gradient(self, removed: Sequence[int] = ()) -> NDArray[np.float64] | None:
+        """The margin's gradient with respect to each edit's weight, with ``removed`` at weight 0.
+
+        None where the model has no faithful relaxation. A large entry promises that deleting the edge
+        brings the goal closer.
+        """
+        relaxation = self.oracle.relax([self.edits])
+        if relaxation is None:
+            return None
+        weights = torch.ones(len(self.edits), dtype=self.logits.dtype, device=self.logits.device)
+        weights[list(removed)] = 0.0
+        weights.requires_grad_()
+        margin = self.goal.margin(relaxation.logits(weights), self.before).sum()
+        (gradient,) = torch.autograd.grad(margin, weights)
+        # GCNConv without self-loops has no derivative at a node that lost all its edges.
+        return np.nan_to_num(gradient.cpu().double().numpy(), nan=0.0)
+
+    def generator(self) -> torch.Generator:
+        """Random numbers that depend on the seed and the target alone, not on the order of the run."""
+        mixed = np.random.SeedSequence([self.seed, self.target]).generate_state(1, np.uint64)[0]
+        return torch.Generator().manual_seed(int(mixed >> 1))
+
+    def without(self, refuted: Sequence[Sequence[int]]) -> Problem:
+        """The same problem with sets ruled out that did not hold on the whole graph."""
+        return replace(self, refuted=self.refuted | {frozenset(chosen) for chosen in refuted})
