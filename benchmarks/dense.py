@@ -41,7 +41,9 @@ def _gcn(model: PaperGCN, x: Tensor, adjacency: Tensor, degrees: Tensor) -> Tens
     return model.lin(torch.cat([h1, h2, h3], dim=1))
 
 
-def dense_cf_gnn(model: PaperGCN, data: Data, node: int, before: int, method: CFGNN) -> set[tuple[int, int]] | None:
+def dense_cf_gnn(
+    model: PaperGCN, data: Data, node: int, before: int, method: CFGNN
+) -> set[tuple[int, int]] | None:
     """The edges Algorithm 1 removes for ``node``, or None where it finds no counterfactual."""
     nodes, adjacency, x, target = dense_subgraph(data, node)
     p_hat = torch.full_like(adjacency, method.start).requires_grad_()

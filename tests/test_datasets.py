@@ -247,7 +247,7 @@ def test_malformed_graphs_are_named(fields: dict[str, object], message: str) -> 
 
 
 def test_other_kinds_of_graph_are_refused() -> None:
-    with pytest.raises(GraphError, match="heterogeneous graphs .* are not supported yet"):
+    with pytest.raises(GraphError, match=r"heterogeneous graphs .* are not supported yet"):
         validate(HeteroData())
     with pytest.raises(GraphError, match="not a list"):
         validate([triangle()])

@@ -97,7 +97,11 @@ class EditSpace:
         Raises:
             InputError: a pair is no edge of the graph, or a cost is not a positive number.
         """
-        for role, pairs in (("protected", self.protected), ("allowed", self.allowed or ()), ("costs", self.costs)):
+        for role, pairs in (
+            ("protected", self.protected),
+            ("allowed", self.allowed or ()),
+            ("costs", self.costs),
+        ):
             for pair in pairs:
                 if not graph.has_edge(*pair):
                     raise InputError(f"{role} names the edge {pair[0]}–{pair[1]}, which is not in this graph")

@@ -43,34 +43,32 @@ def _activations(
         scale[v] = 1 / np.sqrt(degree) if degree > 0 else 0.0
     for layer in range(layers):
         width, senders = widths[layer + 1], levels[layers - layer]
-        if layer == 0:
-            for u in range(senders):
-                for j in range(width):
-                    m[0, u, j] = first[u, j]
-        else:
+        product = first if layer == 0 else m[layer]
+        if layer > 0:
             matrix = matrices[layer]
             for u in range(senders):
-                for j in range(width):
-                    m[layer, u, j] = 0.0
+                row = product[u]
+                row[:width] = 0.0
                 for i in range(widths[layer]):
                     value = h[layer - 1, u, i]
                     if value != 0.0:
                         for j in range(width):
-                            m[layer, u, j] += value * matrix[i, j]
+                            row[j] += value * matrix[i, j]
         for v in range(levels[layers - 1 - layer]):
             own = loop[v] * scale[v]
+            out = h[layer, v]
             for j in range(width):
-                h[layer, v, j] = own * m[layer, v, j]
+                out[j] = own * product[v, j]
             for e in range(rows[v], rows[v + 1]):
                 weight = _entry(edit[e], base[e], weights)
                 if weight != 0.0:
                     u = sender[e]
                     weight *= scale[u]
                     for j in range(width):
-                        h[layer, v, j] += weight * m[layer, u, j]
+                        out[j] += weight * product[u, j]
             for j in range(width):
-                z = scale[v] * h[layer, v, j] + biases[layer, j]
-                h[layer, v, j] = max(z, 0.0) if relu[layer] else z
+                z = scale[v] * out[j] + biases[layer, j]
+                out[j] = max(z, 0.0) if relu[layer] else z
 
 
 @_jit
@@ -103,13 +101,27 @@ def forward(pack: Any, stack: Any, weights: Any, degrees: Any, out: Any) -> None
     for p in range(len(levels)):
         a, b = nodes[p], nodes[p + 1]
         _activations(
-            levels[p], rows[a : b + 1], sender, edit, base, loop[a:b], first[a:b], weights, degrees, stack, scale, m, h
+            levels[p],
+            rows[a : b + 1],
+            sender,
+            edit,
+            base,
+            loop[a:b],
+            first[a:b],
+            weights,
+            degrees,
+            stack,
+            scale,
+            m,
+            h,
         )
         _head(stack, h, out[p])
 
 
 @_jit
-def forward_sets(pack: Any, stack: Any, problem: Any, offsets: Any, sets: Any, weights: Any, out: Any) -> None:
+def forward_sets(
+    pack: Any, stack: Any, problem: Any, offsets: Any, sets: Any, weights: Any, out: Any
+) -> None:
     """Scores of each row's target after the edits of that row; ``weights`` are ones, and ones again after."""
     nodes, levels, rows, sender, edit, base, loop, first = pack
     scale, m, h = _scratch(levels, stack, first)
@@ -120,7 +132,19 @@ def forward_sets(pack: Any, stack: Any, problem: Any, offsets: Any, sets: Any, w
             if sets[q, k] >= 0:
                 weights[offsets[p] + sets[q, k]] = 0.0
         _activations(
-            levels[p], rows[a : b + 1], sender, edit, base, loop[a:b], first[a:b], weights, weights, stack, scale, m, h
+            levels[p],
+            rows[a : b + 1],
+            sender,
+            edit,
+            base,
+            loop[a:b],
+            first[a:b],
+            weights,
+            weights,
+            stack,
+            scale,
+            m,
+            h,
         )
         _head(stack, h, out[q])
         for k in range(sets.shape[1]):
@@ -130,7 +154,14 @@ def forward_sets(pack: Any, stack: Any, problem: Any, offsets: Any, sets: Any, w
 
 @_jit
 def backward(
-    pack: Any, stack: Any, weights: Any, degrees: Any, d_out: Any, d_weights: Any, d_degrees: Any, want_degrees: bool
+    pack: Any,
+    stack: Any,
+    weights: Any,
+    degrees: Any,
+    d_out: Any,
+    d_weights: Any,
+    d_degrees: Any,
+    want_degrees: bool,
 ) -> None:
     """Add the gradients of Σ d_out · scores to ``d_weights`` and, where wanted, ``d_degrees``."""
     nodes, levels, all_rows, sender, edit, base, all_loops, all_first = pack
@@ -143,7 +174,9 @@ def backward(
             continue
         a, b = nodes[p], nodes[p + 1]
         level, rows, loop = levels[p], all_rows[a : b + 1], all_loops[a:b]
-        _activations(level, rows, sender, edit, base, loop, all_first[a:b], weights, degrees, stack, scale, m, h)
+        _activations(
+            level, rows, sender, edit, base, loop, all_first[a:b], weights, degrees, stack, scale, m, h
+        )
         dh[:, : level[layers]] = 0.0
         d_scale[: level[layers]] = 0.0
         position = 0
@@ -154,7 +187,9 @@ def backward(
                 position += 1
         for layer in range(layers - 1, -1, -1):
             width, senders = widths[layer + 1], level[layers - layer]
-            dm[:senders] = 0.0
+            product = all_first[a:b] if layer == 0 else m[layer]
+            if layer > 0:
+                dm[:senders] = 0.0
             for v in range(level[layers - 1 - layer]):
                 alive = False
                 for j in range(width):
@@ -166,9 +201,9 @@ def backward(
                 dz = dh[layer, v]
                 for e in range(rows[v], rows[v + 1]):
                     u = sender[e]
-                    dot = m[layer, u, 0] * dz[0]
+                    dot = product[u, 0] * dz[0]
                     for j in range(1, width):
-                        dot += m[layer, u, j] * dz[j]
+                        dot += product[u, j] * dz[j]
                     weight = _entry(edit[e], base[e], weights)
                     if edit[e] >= 0:
                         d_weights[edit[e]] += base[e] * scale[v] * scale[u] * dot
@@ -180,8 +215,10 @@ def backward(
                             dm[u, j] += weight * scale[v] * scale[u] * dz[j]
                 own = loop[v] * scale[v]
                 for j in range(width):
-                    dm[v, j] += own * scale[v] * dz[j]
-                    d_scale[v] += 2 * own * m[layer, v, j] * dz[j]
+                    d_scale[v] += 2 * own * product[v, j] * dz[j]
+                if layer > 0:
+                    for j in range(width):
+                        dm[v, j] += own * scale[v] * dz[j]
             if layer > 0:
                 matrix = matrices[layer]
                 for u in range(senders):

@@ -80,7 +80,9 @@ class Graph:
     data: Data
     directed: bool
     edge_index: NDArray[np.int64]
-    _pointers: dict[Flow, tuple[NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=dict, repr=False)
+    _pointers: dict[Flow, tuple[NDArray[np.int64], NDArray[np.int64]]] = field(
+        default_factory=dict, repr=False
+    )
 
     @classmethod
     def of(cls, data: Data, directed: bool | None = None) -> Graph:
@@ -184,7 +186,9 @@ class Graph:
         shift = np.repeat(starts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
         return columns[np.arange(counts.sum()) + shift]
 
-    def _reach(self, targets: tuple[int, ...], hops: int, flow: Flow) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _reach(
+        self, targets: tuple[int, ...], hops: int, flow: Flow
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Nodes within ``hops`` in ascending order, and their distances (breadth first)."""
         sender = self.edge_index[0 if flow == "source_to_target" else 1]
         nodes = frontier = np.unique(np.array(targets, dtype=np.int64))
@@ -242,11 +246,17 @@ def _has_reverses(edge_index: NDArray[np.int64], extra: NDArray[Any] | None = No
     source, target = edge_index
     keys = [] if extra is None else list(extra.T)
     forward, backward = np.lexsort([*keys, target, source]), np.lexsort([*keys, source, target])
-    same = np.array_equal(source[forward], target[backward]) and np.array_equal(target[forward], source[backward])
+    same = np.array_equal(source[forward], target[backward]) and np.array_equal(
+        target[forward], source[backward]
+    )
     return same and (extra is None or np.array_equal(extra[forward], extra[backward]))
 
 
 def _is_symmetric(data: Data, edge_index: NDArray[np.int64]) -> bool:
     carried = [getattr(data, name, None) for name in EDGE_FIELDS]
-    columns = [value.detach().cpu().reshape(edge_index.shape[1], -1).numpy() for value in carried if value is not None]
+    columns = [
+        value.detach().cpu().reshape(edge_index.shape[1], -1).numpy()
+        for value in carried
+        if value is not None
+    ]
     return _has_reverses(edge_index, np.concatenate(columns, axis=1) if columns else None)

@@ -58,7 +58,14 @@ class Poser:
                 if self._agrees(oracle, edits):
                     note = WHOLE_GRAPH if hops is None else ""
                     return Problem(
-                        self.graph, self.predictor, oracle, edits, self.goal, self._scores(node), self.seed, note=note
+                        self.graph,
+                        self.predictor,
+                        oracle,
+                        edits,
+                        self.goal,
+                        self._scores(node),
+                        self.seed,
+                        note=note,
                     )
             if hops is None:
                 raise ModelError(

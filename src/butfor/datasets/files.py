@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
-from torch_geometric.data.storage import EdgeStorage, GlobalStorage, NodeStorage
+from torch_geometric.data.storage import BaseStorage, EdgeStorage, GlobalStorage, NodeStorage
 
 from ..errors import GraphError, InputError
 from .npz import read_npz
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["load_graph", "load_graphs"]
 
 _TABLES = (".csv", ".parquet")
-_PARTS = [DataEdgeAttr, DataTensorAttr, EdgeStorage, GlobalStorage, NodeStorage]
+_PARTS = [BaseStorage, DataEdgeAttr, DataTensorAttr, EdgeStorage, GlobalStorage, NodeStorage]
 _KINDS = ".npz, .csv or .parquet (with nodes=), .pt, or a folder with Planetoid or TUDataset raw files"
 
 

@@ -35,11 +35,12 @@ def read_arrays(path: Path, error: type[Exception] = GraphError) -> dict[str, Ar
         error: if the file is truncated, not an `.npz`, or holds pickled objects.
     """
     try:
-        archive = np.load(path, allow_pickle=False)
-        if isinstance(archive, np.ndarray):
-            raise ValueError("a single array (.npy)")
-        with archive:
-            return {name: archive[name] for name in archive.files}
+        with path.open("rb") as file:  # given a path, np.load leaves a damaged file open
+            archive = np.load(file, allow_pickle=False)
+            if isinstance(archive, np.ndarray):
+                raise ValueError("a single array (.npy)")
+            with archive:
+                return {name: archive[name] for name in archive.files}
     except _UNREADABLE as problem:
         if "allow_pickle" in str(problem):
             raise error(

@@ -125,18 +125,12 @@ class CFGNN(BatchMethod):
         """
         batch = _Batch(self, problems)
         meter = budget.meter()
-        for epoch in range(1, self.epochs + 1):
-            done = batch.step()
+        while batch.members:
+            batch.step()
             meter.evaluations += 1
-            if epoch == self.epochs or meter.spent:
-                break
-            for number in done:
-                yield number, batch.proposal(number, epoch)
-            batch.leave(done)
-            if not len(batch.alive):
-                return
-        for number in batch.alive:
-            yield int(number), batch.proposal(int(number), epoch)
+            if meter.evaluations == self.epochs or meter.spent:
+                batch.final[:] = True
+            yield from batch.leave(meter.evaluations)
 
     def _make_optimizer(self, p_hat: Tensor) -> torch.optim.Optimizer:
         if self.optimizer == "adam":
@@ -147,112 +141,127 @@ class CFGNN(BatchMethod):
 
 
 class _Batch:
-    """The state of one run of Algorithm 1: P̂ of all targets in one vector, and who is still in."""
+    """One run of Algorithm 1: P̂ of all targets that are still in, one behind the other in one vector.
+
+    Tensors over edits follow P̂; tensors over members have one entry per target that is still in.
+    """
 
     def __init__(self, method: CFGNN, problems: Sequence[Problem]) -> None:
         self.method = method
         self.problems = problems
-        first = problems[0]
-        self.goal, self.oracle = first.goal, first.oracle
-        sizes = [len(problem.edits) for problem in problems]
-        self.starts = np.concatenate([[0], np.cumsum(sizes)])
-        like = first.logits
-        self.p_hat = torch.full((int(self.starts[-1]),), method.start, dtype=like.dtype, device=like.device)
-        self.p_hat.requires_grad_()
-        self.optimizer = method._make_optimizer(self.p_hat)
+        self.members = list(range(len(problems)))
+        self.goal = problems[0].goal
+        like = problems[0].logits
         self.costs = torch.cat([torch.from_numpy(problem.edits.costs).to(like) for problem in problems])
-        self.before = torch.tensor([problem.before for problem in problems], device=like.device)
+        self.p_hat = torch.full_like(self.costs, method.start)
+        self.optimizer = method._make_optimizer(self.p_hat)
         self.best = torch.zeros_like(self.p_hat, dtype=torch.bool)
-        self.best_cost = torch.full((len(problems),), torch.inf, dtype=like.dtype, device=like.device)
+        self.before = torch.tensor([problem.before for problem in problems], device=like.device)
         self.enough = torch.tensor([problem.least_cost for problem in problems]).to(like)
-        self.alive = np.arange(len(problems))
-        self._enter(self.alive)
+        self.best_cost = torch.full_like(self.enough, torch.inf)
+        self.final = torch.zeros_like(self.enough, dtype=torch.bool)
+        self.left = torch.zeros_like(self.final)
+        self._prepare()
 
-    def _enter(self, members: np.ndarray) -> None:
-        """Build the oracle's batch of these problems."""
-        relaxation = self.oracle.relax([self.problems[i].edits for i in members])
+    def _prepare(self) -> None:
+        """Build the oracle's batch of the members."""
+        problems = [self.problems[number] for number in self.members]
+        relaxation = problems[0].oracle.relax([problem.edits for problem in problems])
         if relaxation is None:
-            model = type(self.problems[0].predictor.model).__name__
+            model = type(problems[0].predictor.model).__name__
             raise ModelError(
                 f"CFGNN needs gradients, and {model} offers none that agree with deletion (it would have to take an "
                 "edge_weight whose 0 equals a deleted edge); use Greedy, which works without"
             )
-        device = self.p_hat.device
         self.relaxation = relaxation
-        self.members = torch.from_numpy(members).to(device)
-        spans = [np.arange(self.starts[i], self.starts[i + 1]) for i in members]
-        self.index = torch.from_numpy(np.concatenate(spans)).to(device)
-        sizes = torch.tensor([len(span) for span in spans], device=device)
-        self.owner = torch.repeat_interleave(torch.arange(len(members), device=device), sizes)
+        sizes = torch.tensor([len(problem.edits) for problem in problems], device=self.p_hat.device)
+        self.owner = torch.repeat_interleave(torch.arange(len(problems), device=sizes.device), sizes)
 
-    def step(self) -> list[int]:
-        """One iteration; gives the problems whose answer is now final."""
-        method, members = self.method, self.members
-        soft = torch.sigmoid(self.p_hat[self.index])
-        kept = soft.detach() >= 0.5
+    def step(self) -> None:
+        """One iteration: record the binary answer, follow the soft one's gradient, see who is done."""
+        soft = torch.sigmoid(self.p_hat)
+        kept = soft >= 0.5
         binary = kept.to(soft.dtype)
-        with torch.no_grad():
-            reached = self.goal.reached(self.relaxation.logits(binary), self.before[members])
-        self._record(kept, reached)
-
-        degrees = {"binary": binary, "detached": soft.detach(), "soft": None}[method.degrees]
-        log_p = F.log_softmax(self.relaxation.logits(soft, degrees), dim=-1)
-        wanted = self.before[members] if self.goal.wanted is None else torch.full_like(members, self.goal.wanted)
-        towards = 1.0 if self.goal.wanted is None else -1.0
-        prediction = towards * log_p.gather(1, wanted[:, None]).squeeze(1)
-        loss = (prediction * ~reached).sum()
-        if method.distance_gradient:
-            loss = loss + method.beta * (self.costs[self.index] * (1 - soft)).sum()
-        (gradient,) = torch.autograd.grad(loss, self.p_hat)
-        mine = gradient[self.index]
-        norm = torch.zeros_like(log_p[:, 0]).index_add_(0, self.owner, mine * mine).sqrt()
-        if method.clip is not None:
-            factor = (method.clip / (norm + 1e-6)).clamp(max=1.0)
-            gradient[self.index] = mine * factor[self.owner]
+        reached = self.goal.reached(self.relaxation.logits(binary), self.before)
+        self._record(~kept, reached)
+        gradient = self._gradient(soft, binary, reached)
+        norm = self._per_member(gradient * gradient).sqrt()
+        if self.method.clip is not None:
+            gradient *= (self.method.clip / (norm + 1e-6)).clamp(max=1.0)[self.owner]
         self.p_hat.grad = gradient
         self.optimizer.step()
-        return self._final(reached, norm)
 
-    def _record(self, kept: Tensor, reached: Tensor) -> None:
-        removed = ~kept
-        cost = torch.zeros_like(self.best_cost[self.members])
-        cost.index_add_(0, self.owner, self.costs[self.index] * removed)
-        better = reached & (cost < self.best_cost[self.members])
-        if self.method.keep == "first":
-            better &= self.best_cost[self.members].isinf()
-        for row in better.nonzero().flatten().tolist():
-            span = self.owner == row if self.problems[int(self.members[row])].refuted else None
-            if span is not None and self._refuted(row, removed[span]):
-                better[row] = False
-        self.best_cost[self.members] = torch.where(better, cost, self.best_cost[self.members])
-        changed = better[self.owner]
-        self.best[self.index[changed]] = removed[changed]
-
-    def _refuted(self, row: int, removed: Tensor) -> bool:
-        return frozenset(removed.nonzero().flatten().tolist()) in self.problems[int(self.members[row])].refuted
-
-    def _final(self, reached: Tensor, norm: Tensor) -> list[int]:
-        """Whose answer cannot improve: one edge found, the first found, or P̂ at rest."""
-        best = self.best_cost[self.members]
-        final = best <= self.enough[self.members]
-        if self.method.keep == "first":
-            final |= best.isfinite()
+        # Whose answer cannot improve: the cheapest single edit or the first answer found, or P̂ at rest.
+        self.final = self.best_cost <= (torch.inf if self.method.keep == "first" else self.enough)
+        self.final &= self.best_cost.isfinite()
         if self.method.optimizer == "sgd" and self.method.momentum == 0:
-            final |= norm == 0
-        still_in = set(self.alive.tolist())
-        return [number for number in self.members[final].tolist() if number in still_in]
+            self.final |= norm == 0
 
-    def leave(self, done: list[int]) -> None:
-        """Let these problems go, and shrink the oracle's batch when enough have gone."""
-        if not done:
+    def _gradient(self, soft: Tensor, binary: Tensor, reached: Tensor) -> Tensor:
+        """∇ of L = −1[not reached]·NLL + β·distance with respect to P̂."""
+        slope = torch.zeros_like(soft)
+        if not bool(reached.all()):
+            weights = soft.requires_grad_()
+            degrees = {"binary": binary, "detached": soft.detach(), "soft": None}[self.method.degrees]
+            log_p = F.log_softmax(self.relaxation.logits(weights, degrees), dim=-1)
+            if self.goal.wanted is None:
+                prediction = log_p.gather(1, self.before[:, None])[:, 0]
+            else:
+                prediction = -log_p[:, self.goal.wanted]
+            (slope,) = torch.autograd.grad((prediction * ~reached).sum(), weights)
+            soft = soft.detach()
+        if self.method.distance_gradient:
+            slope = slope - self.method.beta * self.costs
+        return slope * (1 - soft) * soft
+
+    def _record(self, removed: Tensor, reached: Tensor) -> None:
+        cost = self._per_member(self.costs * removed)
+        better = reached & (cost < self.best_cost)
+        if not bool(better.any()):
             return
-        self.alive = np.setdiff1d(self.alive, done)
-        if len(self.alive) and len(self.alive) <= REBUILD * len(self.members):
-            self._enter(self.alive)
+        if self.method.keep == "first":
+            better &= self.best_cost.isinf()
+        for row in better.nonzero().flatten().tolist():
+            refuted = self.problems[self.members[row]].refuted
+            if refuted and frozenset(removed[self.owner == row].nonzero().flatten().tolist()) in refuted:
+                better[row] = False
+        self.best_cost = torch.where(better, cost, self.best_cost)
+        self.best = torch.where(better[self.owner], removed, self.best)
 
-    def proposal(self, number: int, epochs: int) -> Proposal:
-        """The best set of this problem so far."""
-        problem = self.problems[number]
-        removed = self.best[self.starts[number] : self.starts[number + 1]].nonzero().flatten().tolist()
-        candidates = (tuple(removed),) if bool(self.best_cost[number].isfinite()) else ()
-        return Proposal(candidates, lower_bound=problem.least_cost, evaluations=epochs)
+    def _per_member(self, values: Tensor) -> Tensor:
+        return torch.zeros_like(self.best_cost).index_add_(0, self.owner, values)
+
+    def leave(self, epochs: int) -> list[tuple[int, Proposal]]:
+        """The answers that became final; the batch is shrunk once enough have gone."""
+        leaving = (self.final & ~self.left).nonzero().flatten().tolist()
+        answers = [(self.members[row], self._proposal(row, epochs)) for row in leaving]
+        self.left |= self.final
+        staying = ~self.left
+        if int(staying.sum()) <= REBUILD * len(self.members):
+            self._shrink(staying)
+        return answers
+
+    def _proposal(self, row: int, epochs: int) -> Proposal:
+        removed = self.best[self.owner == row].nonzero().flatten().tolist()
+        found = bool(self.best_cost[row].isfinite())
+        least = self.problems[self.members[row]].least_cost
+        return Proposal((tuple(removed),) if found else (), lower_bound=least, evaluations=epochs)
+
+    def _shrink(self, staying: Tensor) -> None:
+        edits = staying[self.owner]
+        state = self.optimizer.state[self.p_hat]
+        self.p_hat = self.p_hat[edits]
+        self.optimizer = self.method._make_optimizer(self.p_hat)
+        # Momentum and the like have one entry per edit; step counts have none.
+        self.optimizer.state[self.p_hat] = {
+            name: value[edits] if isinstance(value, torch.Tensor) and value.shape == edits.shape else value
+            for name, value in state.items()
+        }
+        self.costs, self.best = self.costs[edits], self.best[edits]
+        self.before, self.enough, self.best_cost = (
+            values[staying] for values in (self.before, self.enough, self.best_cost)
+        )
+        self.final, self.left = self.final[staying], self.left[staying]
+        self.members = [number for number, stays in zip(self.members, staying.tolist(), strict=True) if stays]
+        if self.members:
+            self._prepare()
