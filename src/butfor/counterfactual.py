@@ -79,9 +79,11 @@ class Counterfactual:
         nodes: nodes in the target's neighbourhood.
         edges: edges in it, each undirected edge counted once.
         directed: whether the graph is.
+        goal: what counts as another prediction.
         method: the method and its hyper-parameters.
         evaluations: edit sets that were put to the model.
         seed: of the random numbers.
+        space_id: fingerprint of what may be edited; empty where every edge may go at cost 1.
         graph_id: fingerprint of the graph.
         model_id: fingerprint of the model and its weights.
         note: anything unusual about this result.
@@ -99,9 +101,11 @@ class Counterfactual:
     nodes: int
     edges: int
     directed: bool
+    goal: str
     method: str
     evaluations: int
     seed: int
+    space_id: str
     graph_id: str
     model_id: str
     note: str = ""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from butfor.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
     from numpy.typing import NDArray
 
     from butfor.graph import Graph, Neighbourhood
@@ -19,6 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["EditSpace", "Edits", "pack"]
 
 Pair = tuple[int, int]
+
+if TYPE_CHECKING:
+    # One edit set, and many: lists of edit numbers, or an array whose rows are padded with -1.
+    EditSet = Sequence[int] | NDArray[np.int64]
+    EditSets = Sequence[EditSet] | NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +59,7 @@ class Edits:
         columns = columns[np.searchsorted(self.edit_of[columns], 0) :]
         return np.searchsorted(self.edit_of[columns], np.arange(len(self) + 1)), columns
 
-    def columns(self, chosen: Sequence[int]) -> NDArray[np.int64]:
+    def columns(self, chosen: EditSet) -> NDArray[np.int64]:
         """The edge columns of the neighbourhood that these edits delete."""
         pointers, columns = self._grouped
         parts = [columns[pointers[edit] : pointers[edit + 1]] for edit in chosen]
@@ -66,11 +73,11 @@ class Edits:
         removed[:, -1] = False
         return ~removed[:, self.edit_of]
 
-    def pairs(self, chosen: Sequence[int]) -> tuple[Pair, ...]:
+    def pairs(self, chosen: EditSet) -> tuple[Pair, ...]:
         """The edges that these edits delete, as pairs of the graph's own node ids, in order."""
         return tuple(sorted((int(u), int(v)) for u, v in self.ends[list(chosen)]))
 
-    def cost(self, chosen: Sequence[int]) -> float:
+    def cost(self, chosen: EditSet) -> float:
         """What these edits cost together."""
         return float(self.costs[list(chosen)].sum())
 
@@ -90,6 +97,14 @@ class EditSpace:
     protected: Collection[Pair] = ()
     allowed: Collection[Pair] | None = None
     costs: Mapping[Pair, float] = field(default_factory=dict)
+
+    def fingerprint(self) -> str:
+        """A short hash of the rules; empty where there are none."""
+        if self == EditSpace():
+            return ""
+        allowed = None if self.allowed is None else sorted(self.allowed)
+        rules = repr((sorted(self.protected), allowed, sorted(self.costs.items())))
+        return hashlib.sha256(rules.encode()).hexdigest()[:16]
 
     def check(self, graph: Graph) -> None:
         """Refuse what cannot be meant.
@@ -139,7 +154,7 @@ def _numbers(pairs: Collection[Pair], number: dict[Pair, int], directed: bool) -
     return [number[key] for key in keys if key in number]
 
 
-def pack(sets: Sequence[Sequence[int]] | NDArray[Any]) -> NDArray[np.int64]:
+def pack(sets: EditSets) -> NDArray[np.int64]:
     """Edit sets as the rows of one array, padded with -1."""
     if isinstance(sets, np.ndarray) and sets.ndim == 2:
         return sets.astype(np.int64, copy=False)

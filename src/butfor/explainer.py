@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
@@ -29,7 +28,7 @@ from butfor.verify import verify
 from butfor.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from torch import Tensor, nn
     from torch_geometric.data import Data
@@ -113,14 +112,13 @@ def explain(
     Example:
         >>> import butfor
         >>> data = butfor.datasets.tree_cycles(seed=0)
-        >>> model, _ = butfor.models.trained_gcn(data, epochs=50)
-        >>> butfor.explain(model, data, 600).status.value in ("optimal", "found", "unknown", "impossible")
-        True
+        >>> model, training = butfor.models.trained_gcn(data)
+        >>> print(butfor.explain(model, data, 600))
     """
     explainer = Explainer.of(
         model, data, method=method, goal=goal, space=space, budget=budget, directed=directed, seed=seed
     )
-    if isinstance(target, (int, np.integer)) and not isinstance(target, bool):
+    if isinstance(target, (int, np.integer)):
         return next(explainer.stream([int(target)]))[1]
     nodes = _node_list(target, explainer.graph.num_nodes)
     results: dict[int, Counterfactual] = {}
@@ -261,9 +259,11 @@ class Explainer:
             nodes=near.num_nodes,
             edges=problem.edits.num_links,
             directed=self.graph.directed,
+            goal=str(problem.goal),
             method=repr(self.method),
             evaluations=evaluations,
             seed=self.seed,
+            space_id=self.poser.space.fingerprint(),
             graph_id=self.graph_id,
             model_id=self.model_id,
             note=" ".join(filter(None, [problem.note, proposal.note])),

@@ -12,15 +12,20 @@ Notation, for node v with incoming edges u → v of weight w, and loop weight ω
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 __all__ = ["backward", "forward", "forward_sets"]
 
-# Sums may be reordered so that they use vector instructions; nothing else is relaxed.
-_jit = njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+
+def _jit(function: Callable[..., Any]) -> Any:
+    # Sums may be reordered so that they use vector instructions; nothing else is relaxed.
+    return njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})(function)
 
 
 @_jit
@@ -30,8 +35,8 @@ def _entry(edit: Any, base: Any, weights: Any) -> Any:
 
 @_jit
 def _activations(
-    levels: Any, rows: Any, sender: Any, edit: Any, base: Any, loop: Any, first: Any, weights: Any, degrees: Any,
-    stack: Any, scale: Any, m: Any, h: Any,
+    levels: Any, rows: Any, sender: Any, edit: Any, base: Any, loop: Any, first: Any, weights: Any,
+    degrees: Any, stack: Any, scale: Any, m: Any, h: Any,
 ) -> None:  # fmt: skip
     """Fill ``scale``, ``m`` and ``h`` for one target; arrays are that target's own slices."""
     widths, relu, matrices, biases, _, _, _ = stack

@@ -7,7 +7,7 @@ X·W. `gcn_oracle` offers it only after it was seen to reproduce the model's own
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -54,11 +54,10 @@ class Stack:
             layers = (model.gc1, model.gc2, model.gc3)
             return cls(layers, (True, True, False), True, model.lin) if _plain(layers) else None
         if type(model) is GCN:
-            layers = tuple(model.convs)
-            jumping = model.jk_mode
-            usual = (
-                type(model.act) is torch.nn.ReLU and model.norms is None and jumping in (None, "last", "cat")
-            )
+            gcn: Any = model
+            layers, jumping = tuple(gcn.convs), gcn.jk_mode
+            bare = all(isinstance(norm, torch.nn.Identity) for norm in gcn.norms or ())
+            usual = type(gcn.act) is torch.nn.ReLU and bare and jumping in (None, "last", "cat")
             if not (usual and _plain(layers)):
                 return None
             last = jumping is not None
@@ -86,7 +85,7 @@ class Stack:
         return np.array([0, *outs]), np.array(self.relu), matrices, biases, self.joined, head, head_bias
 
 
-def _plain(layers: tuple[nn.Module, ...]) -> bool:
+def _plain(layers: tuple[Any, ...]) -> bool:
     return all(
         type(layer) is GCNConv
         and layer.normalize
@@ -238,8 +237,8 @@ class _GCNRelaxation(Relaxation):
         self._num_classes = num_classes
 
     def logits(self, weights: Tensor, degrees: Tensor | None = None) -> Tensor:
-        scores: Tensor = _Pass.apply(weights, weights if degrees is None else degrees, self)
-        return scores
+        counted = weights if degrees is None else degrees
+        return cast("Tensor", _Pass.apply(weights, counted, self))  # type: ignore[no-untyped-call]
 
 
 class _Pass(torch.autograd.Function):

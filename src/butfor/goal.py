@@ -27,6 +27,10 @@ class Goal:
     wanted: int | None = None
     least: float = 0.0
 
+    def __str__(self) -> str:
+        target = "any other class" if self.wanted is None else f"class {self.wanted}"
+        return f"{target}, by at least {self.least:g}" if self.least else target
+
     def check(self, num_classes: int) -> None:
         """Refuse a goal that this model cannot have.
 

@@ -184,7 +184,8 @@ class Graph:
             return np.empty(0, dtype=np.int64)
         # Positions start_i, start_i + 1, ... for each node i, without a Python loop.
         shift = np.repeat(starts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
-        return columns[np.arange(counts.sum()) + shift]
+        found: NDArray[np.int64] = columns[np.arange(counts.sum()) + shift]
+        return found
 
     def _reach(
         self, targets: tuple[int, ...], hops: int, flow: Flow

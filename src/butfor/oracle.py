@@ -97,7 +97,7 @@ class ModelOracle(Oracle):
             for run in self._runs(pieces):
                 rows.append(self._run(run))
         together = torch.cat(rows) if rows else self.predictor.logits[:0]
-        return list(together.split([len(sets) for _, sets in asked]))
+        return list(torch.split(together, [len(sets) for _, sets in asked]))
 
     def relax(self, asked: Sequence[Edits]) -> Relaxation | None:
         """By the model's ``edge_weight``, if 0/1 weights give what deletion gives on these targets."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 
+from butfor.edits import pack
 from butfor.errors import ModelError
 from butfor.gcn_oracle import gcn_oracle
 from butfor.oracle import ModelOracle
@@ -68,8 +68,9 @@ class Poser:
                         note=note,
                     )
             if hops is None:
+                name = type(self.predictor.model).__name__
                 raise ModelError(
-                    f"{type(self.predictor.model).__name__} gives node {node} different scores on the same graph; "
+                    f"{name} gives node {node} different scores on the same graph; "
                     "a model that draws random numbers in evaluation mode cannot be explained"
                 )
             wider = 2 * hops
@@ -97,8 +98,8 @@ class Poser:
         return (*self._local, self._one_at_a_time) if whole else self._local
 
     def _agrees(self, oracle: Oracle, edits: Edits) -> bool:
-        # Two copies: the place must be large enough, and copies side by side must not disturb each other.
-        nothing = np.empty((2, 0), dtype=np.int64)
-        scores = oracle.logits([(edits, nothing)])[0]
+        # The place must be large enough, and a copy edited beyond recognition beside it must not disturb it.
+        nothing_and_everything = pack([[], range(len(edits))])
+        scores = oracle.logits([(edits, nothing_and_everything)])[0]
         truth = self._scores(edits.neighbourhood.targets[0])
-        return bool(torch.allclose(scores, truth.expand_as(scores), rtol=AGREE, atol=AGREE))
+        return bool(torch.allclose(scores[0], truth, rtol=AGREE, atol=AGREE))

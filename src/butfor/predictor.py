@@ -25,13 +25,17 @@ __all__ = ["Predictor", "untouched"]
 
 @contextmanager
 def untouched(model: nn.Module) -> Iterator[None]:
-    """Run the model in evaluation mode and without layer caches; then put everything back.
+    """Run the model in evaluation mode, its parameters frozen, without layer caches; then put all back.
 
-    A layer such as ``GCNConv(cached=True)`` would answer for the old graph after a deletion.
+    A layer such as ``GCNConv(cached=True)`` would answer for the old graph after a deletion, and PyG's
+    explainers would leave gradients on the parameters.
     """
     training = {module: module.training for module in model.modules()}
+    trainable = {parameter: parameter.requires_grad for parameter in model.parameters()}
     cached: dict[nn.Module, dict[str, Any]] = {}
     try:
+        for parameter in trainable:
+            parameter.requires_grad = False
         for module in model.modules():
             module.training = False
             if vars(module).get("cached") is True:
@@ -41,6 +45,8 @@ def untouched(model: nn.Module) -> Iterator[None]:
                     setattr(module, name, False if name == "cached" else None)
         yield
     finally:
+        for parameter, mode in trainable.items():
+            parameter.requires_grad = mode
         for module, mode in training.items():
             module.training = mode
         for module, values in cached.items():
@@ -89,9 +95,8 @@ class Predictor:
             with untouched(model), torch.no_grad():
                 out = model(graph.x, graph.data.edge_index, **values)
         except (RuntimeError, ValueError, TypeError, AssertionError, IndexError) as error:
-            raise ModelError(
-                f"{type(model).__name__} fails on this graph ({graph.x.size(1)} features per node): {_first_line(error)}"
-            ) from error
+            name, width = type(model).__name__, graph.x.size(1)
+            raise ModelError(f"{name} fails on this graph of {width} features per node: {_first_line(error)}") from error
         finally:
             for handle in handles:
                 handle.remove()
@@ -143,8 +148,8 @@ def _check_output(out: object, graph: Graph, name: str) -> None:
         )
     if out.dim() != 2 or out.size(0) != graph.num_nodes or out.size(1) < 2:
         raise ModelError(
-            f"{name} returns a tensor of shape {tuple(out.shape)}; one row of at least two class scores for each "
-            f"of the {graph.num_nodes} nodes is needed"
+            f"{name} returns a tensor of shape {tuple(out.shape)}; one row of at least two class "
+            f"scores for each of the {graph.num_nodes} nodes is needed"
         )
     if torch.isnan(out).any() or (out == torch.inf).any():
         raise ModelError(f"{name} returns NaN or infinite scores on this graph; check its weights")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from butfor.edits import Edits
+    from butfor.edits import Edits, EditSets
     from butfor.goal import Goal
     from butfor.graph import Graph
     from butfor.oracle import Oracle
@@ -141,7 +141,7 @@ class Problem:
         """A bound that costs nothing: the empty set does not do, so one edit at least is needed."""
         return float(self.edits.costs.min()) if len(self.edits) else 0.0
 
-    def ask(self, sets: Sequence[Sequence[int]] | NDArray[Any], meter: Meter | None = None) -> Answers:
+    def ask(self, sets: EditSets, meter: Meter | None = None) -> Answers:
         """Put edit sets to the oracle, and count them."""
         packed = pack(sets)
         if meter is not None:
@@ -168,7 +168,8 @@ class Problem:
         margin = self.goal.margin(relaxation.logits(weights), self.before).sum()
         (gradient,) = torch.autograd.grad(margin, weights)
         # GCNConv without self-loops has no derivative at a node that lost all its edges.
-        return np.nan_to_num(gradient.cpu().double().numpy(), nan=0.0)
+        finite: NDArray[np.float64] = torch.nan_to_num(gradient.cpu().double(), nan=0.0).numpy()
+        return finite
 
     def generator(self) -> torch.Generator:
         """Random numbers that depend on the seed and the target alone, not on the order of the run."""

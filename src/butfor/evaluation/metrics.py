@@ -34,7 +34,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Measure:
-    """A mean with its standard deviation over ``count`` results (dividing by the count, as the paper does)."""
+    """A mean with its standard deviation over ``count`` results, dividing by the count as the paper does."""
 
     mean: float
     std: float

@@ -170,8 +170,8 @@ class _Batch:
         if relaxation is None:
             model = type(problems[0].predictor.model).__name__
             raise ModelError(
-                f"CFGNN needs gradients, and {model} offers none that agree with deletion (it would have to take an "
-                "edge_weight whose 0 equals a deleted edge); use Greedy, which works without"
+                f"CFGNN needs gradients, and {model} offers none that agree with deletion (it would have to "
+                "take an edge_weight whose 0 equals a deleted edge); use Greedy, which works without"
             )
         self.relaxation = relaxation
         sizes = torch.tensor([len(problem.edits) for problem in problems], device=self.p_hat.device)

@@ -39,7 +39,9 @@ class RemoveEgo(Method):
 def _in_ego_graph(problem: Problem) -> NDArray[np.bool_]:
     near = problem.edits.neighbourhood
     close = near.nodes[near.distance <= 1]
-    return np.isin(problem.edits.ends, close).all(axis=1)
+    first, second = np.isin(problem.edits.ends, close).T
+    inside: NDArray[np.bool_] = first & second
+    return inside
 
 
 def _one_set(problem: Problem, chosen: NDArray[np.int64]) -> Proposal:

@@ -79,10 +79,10 @@ class Greedy(Method):
         """Put edges back, the dearest first, for as long as the goal stays reached."""
         costs = problem.edits.costs
         kept = sorted(chosen)
-        while len(kept) > 1 and not meter.spent:
+        while len(kept) > 1 and (meter.left is None or meter.left >= len(kept)):
             answers = problem.ask([kept[:i] + kept[i + 1 :] for i in range(len(kept))], meter)
             if not answers.reached.any():
                 break
-            order = np.lexsort([kept, answers.margins, -costs[kept], ~answers.reached])
+            order = np.lexsort([np.array(kept), answers.margins, -costs[kept], ~answers.reached])
             del kept[order[0]]
         return tuple(kept)

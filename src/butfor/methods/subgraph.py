@@ -62,7 +62,7 @@ class RemoveSubgraph(Method):
         size = getattr(problem.graph.data, "motif_size", None)
         if size is None:
             raise InputError(
-                "size='ground-truth' needs a graph whose motifs are known (data.motif_size); give a number instead"
+                "size='ground-truth' needs a graph whose motifs are known (data.motif_size); give a number"
             )
         return int(size)
 

@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from safetensors.torch import save as to_bytes
 
 from ..datasets.atomic import atomic_write
@@ -110,8 +111,9 @@ def load_checkpoint(folder: str | os.PathLike[str]) -> tuple[PaperGCN, dict[str,
         weights = (folder / _WEIGHTS).read_bytes()
     except OSError as problem:
         raise ModelError(f"cannot read {folder / _WEIGHTS}: {problem.strerror or problem}") from problem
-    # The weights come first: a truncated file is better called truncated than foreign.
-    model = cls(**arguments)
+    with torch.device("meta"):
+        model = cls(**arguments)
+    # Before the checksum: a truncated file is better called truncated than foreign.
     load_weights(model, folder / _WEIGHTS)
     if hashlib.sha256(weights).hexdigest() != info.get("weights_sha256"):
         raise ModelError(

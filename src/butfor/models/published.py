@@ -47,6 +47,7 @@ def load_published(path: str | os.PathLike[str]) -> PaperGCN:
             raise ModelError(f"{name} in {path} is of dtype {array.dtype}, but weights must be floating")
         values = torch.from_numpy(np.ascontiguousarray(array.T if turned else array))
         weights[f"{layer}.lin.weight" if turned else name] = values
-    model = PaperGCN(first.shape[0], last.shape[0], hidden=first.shape[1])
+    with torch.device("meta"):
+        model = PaperGCN(first.shape[0], last.shape[0], hidden=first.shape[1])
     fit_weights(model, weights, str(path))
     return model.eval()

@@ -49,6 +49,8 @@ def load_weights(model: nn.Module, path: str | os.PathLike[str]) -> None:
 def fit_weights(model: nn.Module, weights: Mapping[str, Tensor], origin: str) -> None:
     """Copy the named tensors into the model if, and only if, all of them fit.
 
+    A model built on the "meta" device, which takes no memory and draws no numbers, gets its memory here.
+
     Raises:
         ModelError: naming the first tensor that is missing, unknown, of another shape or not finite.
     """
@@ -60,8 +62,8 @@ def fit_weights(model: nn.Module, weights: Mapping[str, Tensor], origin: str) ->
         raise ModelError(
             f"{origin} has a tensor {unknown[0]}, which {kind} does not know; it knows {_list(expected)}"
         )
-    for name, tensor in weights.items():
-        want = expected[name]
+    for name, want in expected.items():  # in the model's order: a file keeps none
+        tensor = weights[name]
         if tensor.shape != want.shape:
             raise ModelError(
                 f"{name} in {origin} has shape {tuple(tensor.shape)}, but {kind} needs {tuple(want.shape)}: "
@@ -70,6 +72,8 @@ def fit_weights(model: nn.Module, weights: Mapping[str, Tensor], origin: str) ->
         if tensor.is_floating_point() != want.is_floating_point():
             raise ModelError(f"{name} in {origin} is of dtype {tensor.dtype}, but {kind} needs {want.dtype}")
         _check_finite(name, tensor, origin)
+    if any(tensor.is_meta for tensor in expected.values()):
+        model.to_empty(device="cpu")
     model.load_state_dict(dict(weights))
 
 

@@ -1,4 +1,4 @@
-"""Where the nodes of a picture go: graph distance becomes distance on paper, the same way every time.
+"""What of a neighbourhood a picture shows, and where: graph distance becomes distance on paper.
 
 Stress majorisation (Gansner, Koren and North, Graph Drawing 2004) on shortest-path distances, begun
 from rings around the centre. No random numbers: the same graph gives the same picture.
@@ -6,20 +6,36 @@ from rings around the centre. No random numbers: the same graph gives the same p
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import coo_array, csgraph
+from scipy.sparse import coo_array, csgraph, csr_array
 from scipy.spatial.distance import cdist
+
+from butfor.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["fit", "place"]
+    from butfor.counterfactual import Counterfactual
+    from butfor.graph import Flow, Neighbourhood
+    from butfor.report.scene import Scene
+
+__all__ = ["View", "fit", "place"]
 
 # Majorisation stops when no node moves by more than this share of an edge, or after so many rounds.
 STILL = 0.003
 ROUNDS = 300
+
+# Distances from the centre count more, by one part for every so many nodes: it must stand out.
+FOCUS = 6
+# How many times their distance loud nodes lie from each other.
+ROOM = 1.4
+# Distances above this many times the root of the number of nodes count as this.
+FAR = 1.6
+# Rings are turned against each other by so much of a radian, lest a chain begin as a straight line.
+TWIST = 0.2
 
 # The side of a box is used up by stretching the drawing at most so much.
 STRETCH = 1.5
@@ -28,19 +44,89 @@ STRETCH = 1.5
 PUSHES = 150
 
 
-def place(num_nodes: int, links: NDArray[np.int64], centre: int) -> NDArray[np.float64]:
+@dataclass(frozen=True, eq=False)
+class View:
+    """What of a neighbourhood is drawn.
+
+    Attributes:
+        nodes: original ids.
+        centre: the target's position among them.
+        links: positions of the two ends of each edge, without copies, reverses and self-loops.
+        removed: which of the links are removed.
+        loops: positions of the nodes with a self-loop.
+        all_nodes: how many nodes the neighbourhood has.
+        all_links: how many edges it has.
+    """
+
+    nodes: NDArray[np.int64]
+    centre: int
+    links: NDArray[np.int64]
+    removed: NDArray[np.bool_]
+    loops: NDArray[np.int64]
+    all_nodes: int
+    all_links: int
+
+    @classmethod
+    def of(cls, result: Counterfactual, scene: Scene, max_nodes: int) -> View:
+        """Choose at most ``max_nodes`` nodes.
+
+        Raises:
+            InputError: the graph is not the one the result is about.
+        """
+        near = _neighbourhood(result, scene)
+        centre = int(near.centres[0])
+        links = near.edge_index.T if result.directed else np.sort(near.edge_index.T, axis=1)
+        loops = np.unique(links[links[:, 0] == links[:, 1], 0])
+        # A pair as one number: sorting these is much quicker than sorting rows.
+        keys = np.unique(links[links[:, 0] != links[:, 1]] @ [near.num_nodes, 1])
+        links = np.stack(np.divmod(keys, near.num_nodes), axis=1)
+        pairs = np.searchsorted(near.nodes, np.array(result.removed_edges, dtype=np.int64).reshape(-1, 2))
+        pairs = pairs if result.directed else np.sort(pairs, axis=1)
+        removed = np.isin(keys, pairs @ [near.num_nodes, 1])
+
+        shown = np.sort(_nearest(near.num_nodes, links, centre, np.unique(pairs), max_nodes))
+        position = np.full(near.num_nodes, -1)
+        position[shown] = np.arange(len(shown))
+        inside = (position[links] >= 0).all(axis=1)
+        return cls(
+            nodes=near.nodes[shown],
+            centre=int(position[centre]),
+            links=position[links[inside]],
+            removed=removed[inside],
+            loops=position[loops][position[loops] >= 0],
+            all_nodes=near.num_nodes,
+            all_links=len(links),
+        )
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """Positions of the nodes at removed edges."""
+        return np.unique(self.links[self.removed])
+
+
+def place(
+    num_nodes: int, links: NDArray[np.int64], centre: int, loud: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """A position for each node, in units of about one edge.
 
     Args:
         num_nodes: how many nodes there are.
         links: one row of two nodes for each edge; direction, copies and self-loops do not matter.
         centre: the node the rings are drawn around.
+        loud: nodes that get more room between them.
     """
     if num_nodes == 1:
         return np.zeros((1, 2))
     _, part = csgraph.connected_components(_adjacency(num_nodes, links), directed=False)
-    distance = _distances(num_nodes, links, part)
-    return _majorise(_rings(num_nodes, links, part, centre), distance)
+    # Beyond a point farther is only far: a long chain is rolled up instead of drawn as a hairline.
+    distance = np.minimum(_distances(num_nodes, links, part), max(4, FAR * np.sqrt(num_nodes)))
+    weight = 1 / np.maximum(distance, 1) ** 2
+    among = np.ix_(loud, loud)
+    distance[among] *= ROOM
+    weight[among] *= 1 + num_nodes / FOCUS / max(1, len(loud))
+    weight[centre] *= 1 + num_nodes / FOCUS
+    weight[:, centre] *= 1 + num_nodes / FOCUS
+    return _majorise(_rings(num_nodes, links, part, centre), distance, weight)
 
 
 def fit(
@@ -49,6 +135,7 @@ def fit(
     size: tuple[float, float],
     *,
     margin: NDArray[np.float64],
+    free: NDArray[np.int64],
     longest: float,
 ) -> NDArray[np.float64]:
     """Turn, scale and shift a layout into a box of ``size`` with its corner at the origin.
@@ -57,7 +144,8 @@ def fit(
         points: what `place` gave.
         apart: for each pair of nodes the least distance between them; kept where there is room.
         size: width and height of the box.
-        margin: for each node, how far it stays from the sides.
+        margin: for each node, how far it stays from the sides and from the edges to keep free.
+        free: one row of two nodes for each edge that should not run beneath another node.
         longest: what one unit of ``points`` may measure at most, so that small graphs stay small.
     """
     box = np.array(size)
@@ -69,11 +157,20 @@ def fit(
     turned -= (turned.max(axis=0) + turned.min(axis=0)) / 2
     room = box - 2 * margin.max()
     scale = np.minimum(room / np.maximum(np.ptp(turned, axis=0), 1e-9), longest)
-    placed = turned * np.minimum(scale, STRETCH * scale.min()) + box / 2
-    return _push_apart(placed, apart, margin[:, None], box - margin[:, None])
+    placed: NDArray[np.float64] = turned * np.minimum(scale, STRETCH * scale.min()) + box / 2
+    # A hair's breadth out of line, each node its own way: pushes along a perfect circle cancel out.
+    turn = 2.4 * np.arange(len(placed))
+    placed += np.stack([np.cos(turn), np.sin(turn)], axis=1) * (len(placed) > 2)
+    low, high = margin[:, None], box - margin[:, None]
+    for _ in range(PUSHES):
+        push = _from_nodes(placed, apart) + _from_edges(placed, free, margin)
+        if np.abs(push).max() < 0.1:
+            break
+        placed = np.clip(placed + push, low, high)
+    return placed
 
 
-def _adjacency(num_nodes: int, links: NDArray[np.int64]) -> coo_array:
+def _adjacency(num_nodes: int, links: NDArray[np.int64]) -> csr_array:
     both = np.concatenate([links, links[:, ::-1]])
     return coo_array((np.ones(len(both)), both.T), shape=(num_nodes, num_nodes)).tocsr()
 
@@ -111,19 +208,19 @@ def _rings(
         width[node] = width[above] * leaves[node] / leaves[above]
         start[node] = start[above] + used[above]
         used[above] += width[node]
-    angle = start + width / 2
+    angle = start + width / 2 + TWIST * ring
     return np.stack([ring * np.cos(angle), ring * np.sin(angle)], axis=1)
 
 
-def _majorise(points: NDArray[np.float64], distance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Lower the sum of ``(|p_i - p_j| - d_ij)^2 / d_ij^2`` until the nodes stand still."""
-    wanted = np.maximum(distance, 1)
-    weight = 1 / wanted**2
-    np.fill_diagonal(weight, 0)
+def _majorise(
+    points: NDArray[np.float64], distance: NDArray[np.float64], weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Lower the stress, the sum of ``w_ij (|p_i - p_j| - d_ij)^2``, until the nodes stand still."""
+    weight = weight * ~np.eye(len(points), dtype=bool)
     mean = np.full_like(weight, 1 / len(points))
     inverse = np.linalg.inv(np.diag(weight.sum(axis=1)) - weight + mean) - mean
     for _ in range(ROUNDS):
-        pull = weight * wanted / np.maximum(cdist(points, points), 1e-9)
+        pull = weight * distance / np.maximum(cdist(points, points), 1e-9)
         moved = inverse @ (pull.sum(axis=1)[:, None] * points - pull @ points)
         done = np.abs(moved - points).max() < STILL
         points = moved
@@ -132,22 +229,75 @@ def _majorise(points: NDArray[np.float64], distance: NDArray[np.float64]) -> NDA
     return points
 
 
-def _push_apart(
-    points: NDArray[np.float64],
-    apart: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
+def _from_nodes(points: NDArray[np.float64], apart: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Steps straight away from the nodes that are closer than they should be."""
+    between = points[:, None] - points[None, :]
+    gap = np.maximum(np.linalg.norm(between, axis=2), 1e-9)
+    lacking = np.maximum(apart - gap, 0)
+    np.fill_diagonal(lacking, 0)
+    push = 0.4 * (between * (lacking / gap)[:, :, None]).sum(axis=1)
+    # A node in a crowd is pushed from all sides at once: no step may be longer than the worst gap.
+    step = np.maximum(np.linalg.norm(push, axis=1), 1e-9)
+    return np.asarray(push * np.minimum(1, lacking.max(axis=1) / step)[:, None])
+
+
+def _from_edges(
+    points: NDArray[np.float64], edges: NDArray[np.int64], clear: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Move nodes that are closer than they should be straight away from each other, inside the box."""
-    for _ in range(PUSHES):
-        between = points[:, None] - points[None, :]
-        gap = np.maximum(np.sqrt((between**2).sum(axis=2)), 1e-9)
-        lacking = np.maximum(apart - gap, 0)
-        np.fill_diagonal(lacking, 0)
-        if lacking.max(initial=0) < 0.1:
-            break
-        push = 0.4 * (between * (lacking / gap)[:, :, None]).sum(axis=1)
-        # A node in a crowd is pushed from all sides at once: no leap may be longer than the worst gap.
-        leap = np.maximum(np.abs(push).max(axis=1, keepdims=True), 1e-9)
-        points = np.clip(points + push * np.minimum(1, lacking.max(axis=1, keepdims=True) / leap), low, high)
-    return points
+    """Steps sideways, away from the edges that run beneath a node."""
+    start, along = points[edges[:, 0]], points[edges[:, 1]] - points[edges[:, 0]]
+    length = np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-9)
+    along = along / length
+    across = along[:, ::-1] * [-1, 1]
+    # One row for each edge, one column for each node.
+    where = along @ points.T - (along * start).sum(axis=1, keepdims=True)
+    off = across @ points.T - (across * start).sum(axis=1, keepdims=True)
+    lacking = np.where((where > 0) & (where < length), np.maximum(clear - np.abs(off), 0), 0)
+    np.put_along_axis(lacking, edges, 0, axis=1)
+    return np.asarray(0.4 * (lacking * np.where(off < 0, -1, 1)).T @ across)
+
+
+def _neighbourhood(result: Counterfactual, scene: Scene) -> Neighbourhood:
+    """The neighbourhood that was searched, found again by its size; failing that, the whole graph."""
+    graph = scene.graph
+    graph.check_node(result.target)
+    for u, v in result.removed_edges:
+        if not (max(u, v) < graph.num_nodes and graph.has_edge(u, v)):
+            raise InputError(
+                f"the removed edge {u}–{v} is not in this graph; give the graph that was explained"
+            )
+    flows: tuple[Flow, ...] = ("source_to_target", "target_to_source")
+    for flow in flows if result.nodes < graph.num_nodes else ():
+        hops = 0
+        near = graph.neighbourhood(result.target, hops, flow)
+        while near.num_nodes < result.nodes and hops <= near.distance.max():
+            hops += 1
+            near = graph.neighbourhood(result.target, hops, flow)
+        if near.num_nodes == result.nodes and np.isin(result.removed_edges, near.nodes).all():
+            return near
+    return graph.neighbourhood(result.target, None)
+
+
+def _nearest(
+    num_nodes: int, links: NDArray[np.int64], centre: int, ends: NDArray[np.int64], count: int
+) -> NDArray[np.int64]:
+    """The ends of removed edges, what joins them to the centre, and the nodes nearest the centre.
+
+    Where the ends alone are too many, the nearest of them.
+    """
+    if num_nodes <= count:
+        return np.arange(num_nodes)
+    joined = _adjacency(num_nodes, links)
+    hops, parent = csgraph.dijkstra(joined, indices=centre, unweighted=True, return_predecessors=True)
+    to_end = np.zeros(num_nodes)
+    if len(ends):
+        to_end = csgraph.dijkstra(joined, indices=ends, unweighted=True, min_only=True)
+    needed = np.zeros(num_nodes, dtype=bool)
+    for node in ends:
+        while node >= 0 and not needed[node]:
+            needed[node] = True
+            node = parent[node]
+    needed[centre] = True
+    first = needed if needed.sum() <= count else np.zeros(num_nodes, dtype=bool)
+    order = np.lexsort([np.arange(num_nodes), to_end, hops, ~first])
+    return order[:count]

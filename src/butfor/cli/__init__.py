@@ -1,0 +1,104 @@
+"""The command line: ``butfor``. One command is one file; nothing heavy is imported before it is needed."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from butfor.errors import ButforError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["main"]
+
+# Which extra brings what is missing.
+EXTRAS = {"cyclopts": "cli", "rich": "cli", "matplotlib": "plot", "polars": "tables"}
+
+WRONG_INPUT, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code.
+
+    0: done; 2: something that was given cannot be used, and a line on standard error says what; 130:
+    interrupted by Ctrl-C; 141: whoever read the output stopped reading.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an ASCII terminal gets "?" for "–", not a traceback
+    try:
+        code = _run(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return _fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        _discard_output()
+        return PIPE_CLOSED
+    except ButforError as problem:
+        return _fail(f"error: {problem}", WRONG_INPUT)
+    except ImportError as problem:
+        if (missing := _missing_extra(problem)) is None:
+            raise
+        return _fail(
+            f"error: {missing} is not installed; run: pip install 'butfor[{EXTRAS[missing]}]'", WRONG_INPUT
+        )
+    except OSError as problem:
+        _discard_output()
+        place = f"{problem.filename}: " if problem.filename else ""
+        return _fail(f"error: {place}{problem.strerror or problem}", WRONG_INPUT)
+    return code
+
+
+def _run(argv: Sequence[str]) -> int:
+    from cyclopts import CycloptsError
+
+    from butfor.cli.app import app
+
+    try:
+        result = app(
+            list(argv), exit_on_error=False, print_error=False, result_action="return_value", backend=None
+        )
+    except CycloptsError as problem:
+        raise InputError(_in_our_words(problem, argv)) from problem
+    return result if isinstance(result, int) else 0
+
+
+def _in_our_words(problem: Exception, argv: Sequence[str]) -> str:
+    from cyclopts import UnusedCliTokensError
+
+    from butfor.cli.app import COMMANDS
+
+    said = str(problem).strip()
+    if isinstance(problem, UnusedCliTokensError) and problem.unused_tokens:
+        said = f"Unexpected argument {problem.unused_tokens[0]!r}."
+    command = f" {argv[0]}" if argv and argv[0] in COMMANDS else ""
+    return f"{' '.join(said.split())} See: butfor{command} --help"
+
+
+def _fail(message: str, code: int) -> int:
+    print(message, file=sys.stderr)
+    return code
+
+
+def _missing_extra(problem: BaseException | None) -> str | None:
+    """The optional package whose absence is behind an import error; lazy commands wrap theirs in another."""
+    while problem is not None:
+        name = (getattr(problem, "name", None) or "").partition(".")[0]
+        if isinstance(problem, ModuleNotFoundError) and name in EXTRAS:
+            return name
+        problem = problem.__cause__
+    return None
+
+
+def _discard_output() -> None:
+    """Point standard output at nothing: Python flushes it once more at exit, and would complain again."""
+    try:
+        descriptor = sys.stdout.fileno()
+    except (OSError, ValueError):
+        return
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, descriptor)
+    os.close(nothing)

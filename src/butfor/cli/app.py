@@ -1,0 +1,90 @@
+"""Which commands there are; each is imported only when it is run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cyclopts import App
+
+from butfor.version import __version__
+
+__all__ = ["COMMANDS", "app"]
+
+
+@dataclass(frozen=True)
+class _Command:
+    summary: str
+    examples: tuple[str, ...]
+
+
+COMMANDS: dict[str, _Command] = {
+    "datasets": _Command(
+        "Show the paper's graphs, write one to a file, or describe a graph of your own.",
+        (
+            "butfor datasets",
+            "butfor datasets tree-cycles --seed 3 --out graph.npz",
+            "butfor datasets edges.csv --node-table nodes.csv",
+        ),
+    ),
+    "train": _Command(
+        "Train the paper's GCN on a graph and write a checkpoint.",
+        (
+            "butfor train tree-cycles --out runs/tree-cycles",
+            "butfor train graph.npz --epochs 500 --out runs/mine",
+        ),
+    ),
+    "explain": _Command(
+        "Find the fewest edges but for which a prediction would be another.",
+        (
+            "butfor explain --checkpoint runs/tree-cycles --nodes test --out cfs.jsonl",
+            "butfor explain --checkpoint runs/tree-cycles --nodes 600-620 --method cf-gnn",
+            "butfor explain --model models:gcn --weights gcn.safetensors --graph graph.npz",
+        ),
+    ),
+    "evaluate": _Command(
+        "Measure results by the paper's four metrics, beside the paper's numbers.",
+        (
+            "butfor evaluate cfs.jsonl --checkpoint runs/tree-cycles",
+            "butfor evaluate greedy.jsonl cf-gnn.jsonl",
+        ),
+    ),
+    "show": _Command(
+        "Show one result in words, and as a picture.",
+        (
+            "butfor show cfs.jsonl --node 600",
+            "butfor show cfs.jsonl --node 600 --checkpoint runs/tree-cycles --out node-600.png",
+        ),
+    ),
+    "demo": _Command(
+        "See it all at work in a minute or two: graphs, models, explanations, metrics, pictures.",
+        ("butfor demo --out demo",),
+    ),
+}
+
+
+def _examples(*lines: str) -> str:
+    return "\n".join(["Examples:" if len(lines) > 1 else "Example:", "```", *lines, "```"])
+
+
+app = App(
+    name="butfor",
+    help="But for which edges would a graph neural network have predicted something else?",
+    help_epilogue=_examples(
+        "butfor demo --out demo",
+        "butfor train tree-cycles --out runs/tree-cycles",
+        "butfor explain --checkpoint runs/tree-cycles --nodes test --out cfs.jsonl",
+    ),
+    help_format="markdown",
+    version=__version__,
+    # Ctrl-C is handled by the commands and by main, which say what was kept.
+    suppress_keyboard_interrupt=False,
+)
+for _number, (_name, _command) in enumerate(COMMANDS.items()):
+    app.command(
+        f"butfor.cli.{_name}:{_name}",
+        name=_name,
+        help=_command.summary,
+        sort_key=_number,  # in the order of work, not of the alphabet
+        help_epilogue=_examples(*_command.examples),
+        help_format="markdown",
+    )

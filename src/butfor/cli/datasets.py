@@ -1,0 +1,149 @@
+"""``butfor datasets``: the paper's graphs, and what a user's own graph is like."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from butfor.cli.output import print_table, say
+from butfor.cli.source import GraphOptions, Seed, read_graph
+from butfor.errors import InputError
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+__all__ = ["datasets"]
+
+
+def datasets(
+    graph: str | None = None,
+    /,
+    *,
+    seed: Seed | None = None,
+    out: Path | None = None,
+    force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    node_table: Annotated[Path | None, Parameter(alias="--nodes")] = None,
+    undirected: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+) -> None:
+    """Without a graph, show the three generators with their statistics beside the paper's.
+
+    Args:
+        graph: tree-cycles, tree-grid or ba-shapes; a file (.npz, .csv, .parquet, .pt); or a folder of a
+            Planetoid dataset or TUDataset.
+        seed: the seed of a generated graph; 0 unless given.
+        out: write the graph to this file (.npz).
+        force: replace the file if it exists.
+        node_table: the node table that goes with an edge list in .csv or .parquet.
+        undirected: add the missing directions of a file that names every edge once.
+    """
+    from butfor.datasets import GENERATORS, load_graphs, save_graph
+
+    options = GraphOptions(seed, node_table, False if undirected else None)
+    if graph is None:
+        if out is not None:
+            raise InputError(
+                f"which graph is to be written to {out}? One of {', '.join(GENERATORS)}, or a file"
+            )
+        _print_generators(seed or 0)
+        return
+    if Path(graph).is_dir() and graph not in GENERATORS and out is None:
+        graphs = load_graphs(graph, nodes=node_table, undirected=undirected)
+        if len(graphs) > 1:
+            _print_many(graph, graphs)
+            return
+    data, info = read_graph(graph, options)
+    if out is None:
+        _print_one(graph, data, str(info["sha256"]))
+        return
+    if out.exists() and not force:
+        raise InputError(f"{out} exists already; choose another file, or replace it with --force")
+    save_graph(data, out)
+    say(f"{graph}: {data.num_nodes} nodes and {data.num_edges} edges (both directions) are written to {out}")
+
+
+def _print_generators(seed: int) -> None:
+    import numpy as np
+
+    from butfor.datasets import GENERATORS
+    from butfor.graph import Graph
+    from butfor.paper import PAPER
+
+    rows = []
+    for name, generate in GENERATORS.items():
+        data = generate(seed)
+        graph = Graph.of(data)
+        near = [graph.neighbourhood(node, 4) for node in range(graph.num_nodes)]
+        ours = [
+            str(int(data.y.max()) + 1),
+            f"{int((data.node_motif == 0).sum())}, {data.motif_size}",
+            str(data.num_nodes),
+            str(data.num_edges),
+            f"{np.mean([part.num_nodes for part in near]):.2f}",
+            f"{np.mean([part.num_edges / 2 for part in near]):.2f}",
+            str(int(data.test_mask.sum())),
+        ]
+        paper = PAPER[name].statistics
+        theirs = [
+            str(paper.classes),
+            f"{paper.motif_nodes}, {paper.motif_edges}",
+            str(paper.nodes),
+            str(paper.edges),
+            f"{paper.near_nodes:.2f}",
+            f"{paper.near_edges:.2f}",
+            str(paper.test_nodes),
+        ]
+        rows += [[name, *ours], ["  in the paper", *theirs]]
+    print_table(
+        ["graph", "classes", "motif", "nodes", "edges", "near nodes", "near edges", "test"],
+        rows,
+        title=f"Generated graphs, seed {seed}",
+    )
+    say()
+    say("motif: nodes and edges of one motif. edges: both directions counted.")
+    say("near: nodes and edges within 4 hops of a node, on average, each edge counted once.")
+
+
+def _print_one(name: str, data: "Data", sha256: str) -> None:
+    import torch
+
+    from butfor.graph import Graph
+
+    graph = Graph.of(data)
+    source, target = data.edge_index
+    rows = [
+        ["nodes", str(data.num_nodes)],
+        ["edges", f"{data.num_edges} columns, {'directed' if graph.directed else 'undirected'}"],
+        ["self-loops", str(int((source == target).sum()))],
+        ["isolated nodes", str(data.num_nodes - len(torch.unique(data.edge_index)))],
+        ["features", str(data.x.size(1))],
+        ["classes", _classes(data)],
+    ]
+    for key in data.keys():  # noqa: SIM118 (a Data iterates over pairs)
+        if key.endswith("_mask"):
+            rows.append([key, f"{int(data[key].sum())} nodes"])
+    rows.append(["fingerprint", sha256])
+    print_table(["", ""], rows, title=name, left=2)
+
+
+def _classes(data: "Data") -> str:
+    if data.y is None:
+        return "no labels"
+    if data.y.is_floating_point():
+        return "numbers, not classes"
+    counts = data.y.flatten().bincount().tolist()
+    names = data.class_names if "class_names" in data else range(len(counts))
+    return ", ".join(f"{name}: {count}" for name, count in zip(names, counts, strict=False))
+
+
+def _print_many(name: str, graphs: "list[Data]") -> None:
+    import numpy as np
+
+    rows = [
+        ["graphs", str(len(graphs))],
+        ["nodes", f"{np.mean([data.num_nodes for data in graphs]):.2f} on average"],
+        ["edges", f"{np.mean([data.num_edges for data in graphs]):.2f} columns on average"],
+        ["features", str(graphs[0].x.size(1))],
+    ]
+    print_table(["", ""], rows, title=name, left=2)
+    say()
+    say("The commands train and explain take a single graph so far.")

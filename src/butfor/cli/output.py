@@ -1,0 +1,94 @@
+"""What the commands say: tables on standard output, notes and progress on standard error."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import TYPE_CHECKING
+
+from tqdm import tqdm
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from butfor.counterfactual import Counterfactual
+    from butfor.explainer import Explainer
+
+__all__ = ["note", "print_table", "read_noted", "say", "stream"]
+
+# Where there is no terminal there is no width to fit in: rows stay on one line for grep and awk.
+WIDE = 1000
+
+
+def say(text: str = "") -> None:
+    """Print a line on standard output, clear of any progress bar."""
+    tqdm.write(text, file=sys.stdout)
+
+
+def note(text: str, quiet: bool = False) -> None:
+    """Print a remark on standard error, unless there is to be quiet."""
+    if not quiet:
+        tqdm.write(f"note: {text}", file=sys.stderr)
+
+
+def print_table(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None, left: int = 1
+) -> None:
+    """Print a table, its first ``left`` columns flush left; plain text where there is no terminal.
+
+    Empty headings are not shown. A row whose first cell is indented belongs to the row above it and is
+    shown dimmed.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    is_terminal = sys.stdout.isatty()
+    console = Console(highlight=False, width=None if is_terminal else WIDE)
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD if is_terminal else None,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        show_header=any(headings),
+    )
+    for number, heading in enumerate(headings):
+        table.add_column(Text(heading), justify="left" if number < left else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row), style="dim" if row[0].startswith(" ") else None)
+    if is_terminal:
+        console.print(table)
+        return
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        say(line.rstrip())
+
+
+def stream(
+    explainer: Explainer, nodes: Sequence[int], label: str = "explaining", quiet: bool = False
+) -> Iterator[Counterfactual]:
+    """Results as they come, with a progress bar on standard error if that is a terminal."""
+    results = explainer.stream(nodes)
+    # tqdm's None means: only where the output is a terminal.
+    for _, result in tqdm(
+        results, desc=label, total=len(nodes), unit="node", disable=True if quiet else None
+    ):
+        yield result
+
+
+def read_noted(path: Path) -> list[Counterfactual]:
+    """The results of a file; what is odd about it becomes a note."""
+    from butfor.runs import read_results
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        results = read_results(path)
+    for warning in caught:
+        note(str(warning.message))
+    return results

@@ -1,0 +1,5 @@
+"""Runs: many targets, one method, results kept as they come."""
+
+from butfor.runs.store import Outcome, Run, Store, read_results
+
+__all__ = ["Outcome", "Run", "Store", "read_results"]

@@ -1,0 +1,263 @@
+"""The result store: an append-only file of verified counterfactuals that an interrupted run continues."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import stat
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from butfor.errors import StoreError
+from butfor.runs.lines import read_lines, to_line, why
+
+# Windows has no advisory locks of this kind; two runs on one file are then not noticed.
+CAN_LOCK = importlib.util.find_spec("fcntl") is not None
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from butfor.counterfactual import Counterfactual, Status
+    from butfor.explainer import Explainer
+
+__all__ = ["Outcome", "Run", "Store", "read_results"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What all results of one file have in common.
+
+    The budget is no part of it: it says when to stop, not what is asked.
+    """
+
+    graph_id: str
+    model_id: str
+    method: str
+    goal: str
+    space_id: str
+    seed: int
+    directed: bool
+
+    @classmethod
+    def of(cls, explainer: Explainer) -> Run:
+        """The run that this explainer's results will belong to."""
+        return cls(
+            graph_id=explainer.graph_id,
+            model_id=explainer.model_id,
+            method=repr(explainer.method),
+            goal=str(explainer.poser.goal),
+            space_id=explainer.poser.space.fingerprint(),
+            seed=explainer.seed,
+            directed=explainer.graph.directed,
+        )
+
+    def difference(self, result: Counterfactual) -> str | None:
+        """How a result shows that it is of another run; None if it may be of this one."""
+        words = {
+            "graph_id": "graph",
+            "model_id": "model",
+            "space_id": "set of edges that may go",
+            "directed": "reading of the graph (directed or not)",
+        }
+        for item in fields(self):
+            theirs, ours = getattr(result, item.name), getattr(self, item.name)
+            if theirs != ours:
+                return (
+                    f"another {words.get(item.name, item.name)} ({_shown(theirs)} instead of {_shown(ours)})"
+                )
+        return None
+
+
+class Outcome(NamedTuple):
+    """What a summary needs to know of a result."""
+
+    status: Status
+    size: int | None
+
+
+class Store:
+    """The results of one run in one file, each appended and handed to the operating system as it comes.
+
+    Opening an existing file reads it: `done` then holds the nodes that need not be done again. A last line
+    whose writing was interrupted is cut off, and `notice` says so; anything else that is wrong is an error,
+    and the file stays as it is. No two runs can write to one file at the same time. A path that is no
+    regular file, such as a pipe, is only written to.
+
+    Use it as a context manager:
+
+        with Store("results.jsonl", Run.of(explainer)) as store:
+            for _, result in explainer.stream(node for node in nodes if node not in store.done):
+                store.append(result)
+
+    Raises:
+        StoreError: the file holds results of another run, is damaged, is being written by another run, or
+            cannot be written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], run: Run) -> None:
+        self.path = Path(path)
+        self.run = run
+        self.done: dict[int, Outcome] = {}
+        self.notice = ""
+        self._end = 0
+        self._file, self._is_new = _open(self.path)
+        try:
+            self._is_regular = stat.S_ISREG(os.fstat(self._file).st_mode)
+            if self._is_regular:
+                self._lock()
+                self._end = self._read()
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def append(self, result: Counterfactual) -> None:
+        """Write one result; if that fails, the file ends where it ended before.
+
+        Raises:
+            StoreError: the result is of another run or its node is there already, or the disk is full.
+        """
+        if difference := self.run.difference(result):
+            raise StoreError(f"the result of node {result.target} is of {difference}")
+        if result.target in self.done:
+            raise StoreError(f"node {result.target} is in {self.path} already")
+        line = to_line(result)
+        try:
+            _write_all(self._file, line)
+        except BaseException as problem:  # Ctrl-C too must leave whole lines
+            if self._is_regular:
+                with suppress(OSError):
+                    os.ftruncate(self._file, self._end)
+            if isinstance(problem, OSError):
+                raise StoreError(
+                    f"cannot write {self.path}: {why(problem)}; the {len(self.done)} results in it are kept"
+                ) from problem
+            raise
+        self._end += len(line)
+        self.done[result.target] = Outcome(result.status, result.size)
+
+    def close(self) -> None:
+        """Wait until the disk has everything; a file that was made for nothing goes away again.
+
+        Raises:
+            StoreError: the disk could not take it.
+        """
+        try:
+            if self._is_regular:
+                os.fsync(self._file)
+                if self._is_new and os.fstat(self._file).st_size == 0:
+                    self.path.unlink(missing_ok=True)
+        except OSError as problem:
+            raise StoreError(f"cannot write {self.path}: {why(problem)}") from problem
+        finally:
+            os.close(self._file)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.close()
+        except StoreError:
+            if error is None:
+                raise
+
+    def _lock(self) -> None:
+        if not CAN_LOCK:
+            return
+        import fcntl
+
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StoreError(
+                f"another run is writing to {self.path}; wait for it to end, or choose another file"
+            ) from None
+        except OSError:
+            return  # a file system without locks
+
+    def _read(self) -> int:
+        """Learn what is done; return where the last whole line ends."""
+        partial: int | None = None
+        with os.fdopen(os.dup(self._file), "rb") as file:
+            file.seek(0)
+            for line in read_lines(self.path, file):
+                if line.result is None:
+                    partial = line.start
+                    continue
+                if difference := self.run.difference(line.result):
+                    raise StoreError(
+                        f"{self.path} holds results of {difference}; choose another file for this run"
+                    )
+                if line.result.target in self.done:
+                    raise _repeated(self.path, line.number, line.result.target)
+                self.done[line.result.target] = Outcome(line.result.status, line.result.size)
+        if partial is None:
+            return os.lseek(self._file, 0, os.SEEK_END)
+        try:
+            os.ftruncate(self._file, partial)
+        except OSError as problem:
+            raise StoreError(f"cannot write {self.path}: {why(problem)}") from problem
+        self.notice = f"the last line of {self.path} was incomplete: it was cut off, its node is done again"
+        return partial
+
+
+def read_results(path: str | os.PathLike[str]) -> list[Counterfactual]:
+    """All results of a file, in its order.
+
+    A last line whose writing was interrupted is left out, with a warning.
+
+    Raises:
+        StoreError: the file is missing or damaged, or a node is in it twice.
+    """
+    path = Path(path)
+    results: dict[int, Counterfactual] = {}
+    try:
+        with path.open("rb") as file:
+            for line in read_lines(path, file):
+                if line.result is None:
+                    warnings.warn(f"the last line of {path} is incomplete and left out", stacklevel=2)
+                elif line.result.target in results:
+                    raise _repeated(path, line.number, line.result.target)
+                else:
+                    results[line.result.target] = line.result
+    except StoreError:
+        raise
+    except OSError as problem:
+        raise StoreError(f"cannot read {path}: {why(problem)}") from problem
+    return list(results.values())
+
+
+def _open(path: Path) -> tuple[int, bool]:
+    """The file, opened to append, and whether it was made by this."""
+    try:
+        is_new = not path.exists()
+        mode = os.O_RDWR if is_new or path.is_file() else os.O_WRONLY
+        return os.open(path, mode | os.O_CREAT | os.O_APPEND, 0o666), is_new
+    except IsADirectoryError:
+        raise StoreError(f"{path} is a folder; give a file such as {path / 'results.jsonl'}") from None
+    except FileNotFoundError:
+        raise StoreError(f"cannot write {path}: there is no folder {path.parent}") from None
+    except OSError as problem:
+        raise StoreError(f"cannot write {path}: {why(problem)}") from problem
+
+
+def _write_all(file: int, content: bytes) -> None:
+    # A disk that fills up takes a part of the content and says so only when asked to take the rest.
+    while content:
+        content = content[os.write(file, content) :]
+
+
+def _repeated(path: Path, number: int, node: int) -> StoreError:
+    return StoreError(
+        f"line {number} of {path} repeats node {node}: two runs were mixed, restore or delete the file"
+    )
+
+
+def _shown(value: object) -> str:
+    # A fingerprint of nothing in particular is empty.
+    return str(value) if value != "" else "none"

@@ -1,0 +1,157 @@
+"""Every method passes the contract, and a method that breaks it is caught."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch_geometric.explain import DummyExplainer
+
+import butfor
+from butfor.errors import InputError, ModelError
+from butfor.methods import Method
+from butfor.problem import Proposal
+from butfor.testing import CHECKS, check_method, random_problem
+
+METHODS = [
+    butfor.Greedy(),
+    butfor.Greedy(width=2),
+    butfor.CFGNN(epochs=25),
+    butfor.CFGNN.published(epochs=25, momentum=0.9),
+    butfor.CFGNN(epochs=25, optimizer="adam", degrees="soft", clip=1.0),
+    butfor.CFGNN(epochs=25, optimizer="adadelta", lr=1.0, distance_gradient=False),
+    butfor.RandomPerturbation(samples=30),
+    butfor.KeepEgo(),
+    butfor.RemoveEgo(),
+    butfor.RemoveSubgraph(size=2, epochs=3),
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_contract(method: Method, check) -> None:
+    check(method)
+
+
+@dataclass(frozen=True)
+class Liar(Method):
+    """Proposes every single edge as a counterfactual, and claims a bound it did not prove."""
+
+    bound: float = 3.0
+
+    def solve(self, problem, budget):
+        reached = problem.ask([[edit] for edit in range(len(problem.edits))]).reached
+        chosen = tuple((int(edit),) for edit in reached.nonzero()[0])
+        return Proposal(chosen, lower_bound=self.bound)
+
+
+@dataclass
+class Unfrozen(Method):
+    def solve(self, problem, budget):
+        return Proposal()
+
+
+@dataclass(frozen=True)
+class Spendthrift(Method):
+    def solve(self, problem, budget):
+        return Proposal(evaluations=1000)
+
+
+@dataclass(frozen=True)
+class Vandal(Method):
+    def solve(self, problem, budget):
+        problem.predictor.model.eval()
+        return Proposal()
+
+
+@pytest.mark.parametrize(
+    ("method", "complaint"),
+    [
+        (Liar(), "suffice, but"),
+        (Unfrozen(), "is not frozen"),
+        (Spendthrift(), "evaluations"),
+        (Vandal(), "the model was changed: .training"),
+    ],
+    ids=repr,
+)
+def test_contract_catches(method: Method, complaint: str) -> None:
+    with pytest.raises(AssertionError, match=complaint):
+        check_method(method)
+
+
+@dataclass(frozen=True)
+class Refuted(Method):
+    """Proposes one set that does not hold, then gives up unless it is told so."""
+
+    def solve(self, problem, budget):
+        if not problem.refuted:
+            return Proposal(((0,), (1,)))
+        best = butfor.Greedy().solve(problem, budget)
+        assert problem.refuted == {frozenset({0}), frozenset({1})}
+        return best
+
+
+def test_search_goes_on_when_the_whole_graph_refutes_it() -> None:
+    for seed in range(30):
+        model, data = random_problem(seed)
+        for node in range(8):
+            truth = butfor.explain(model, data, node)
+            singles = {result.removed_edges for result in [truth] if result.size == 1}
+            if truth.size is not None and truth.size > 1 and not singles:
+                result = butfor.explain(model, data, node, Refuted())
+                assert result.found
+                assert result.removed_edges == truth.removed_edges
+                return
+    raise AssertionError("no problem needs more than one edge")
+
+
+def test_subgraph_takes_any_explainer_and_the_ground_truth_size() -> None:
+    data = butfor.datasets.tree_cycles(seed=0)
+    model = butfor.models.PaperGCN(10, 2)
+    method = butfor.RemoveSubgraph(DummyExplainer(), size="ground-truth")
+    results = butfor.explain(model, data, [600, 601, 602], method)
+    assert all(result.size in (None, 6) for result in results)
+    model, plain = random_problem(0)
+    with pytest.raises(InputError, match="ground-truth"):
+        butfor.explain(model, plain, 0, method)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: butfor.CFGNN(epochs=0), "epochs is 0"),
+        (lambda: butfor.CFGNN(lr=-1), "lr is -1"),
+        (lambda: butfor.CFGNN(optimizer="lbfgs"), "optimizer is 'lbfgs'"),
+        (lambda: butfor.CFGNN(momentum=1.0), "momentum is 1.0"),
+        (lambda: butfor.CFGNN(optimizer="adam", momentum=0.5), "momentum is for optimizer 'sgd'"),
+        (lambda: butfor.CFGNN(clip=0.0), "clip is 0.0"),
+        (lambda: butfor.Greedy(width=0), "width is 0"),
+        (lambda: butfor.RandomPerturbation(samples=0), "samples is 0"),
+        (lambda: butfor.RemoveSubgraph(size=0), "size is 0"),
+        (lambda: butfor.Budget(evaluations=0), "budget of 0 evaluations"),
+    ],
+)
+def test_senseless_hyper_parameters(make, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+class NoWeights(torch.nn.Module):
+    """A model that takes no edge weights, so it has no relaxation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, _ = random_problem(0)
+
+    def forward(self, x, edge_index):
+        return self.inner(x, edge_index)
+
+
+def test_models_without_gradients() -> None:
+    model, data = NoWeights(), random_problem(0)[1]
+    with pytest.raises(ModelError, match="CFGNN needs gradients, and NoWeights offers none"):
+        butfor.explain(model, data, 0, butfor.CFGNN())
+    plain = butfor.explain(model.inner, data, range(8), butfor.Greedy())
+    blind = butfor.explain(model, data, range(8), butfor.Greedy())
+    assert [result.removed_edges for result in blind] == [result.removed_edges for result in plain]

@@ -1,0 +1,251 @@
+"""The result store keeps whole lines, of one run, whatever happens."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from butfor.counterfactual import Counterfactual, Prediction, Status
+from butfor.errors import StoreError
+from butfor.runs import Run, Store, read_results
+from butfor.runs import store as store_module
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RUN = Run("a1b2", "c3d4", "Greedy(width=64)", "any other class", "", 0, False)
+
+
+def result(target: int, **changes: object) -> Counterfactual:
+    plain = Counterfactual(
+        target=target,
+        status=Status.OPTIMAL,
+        before=Prediction(1, "motif", 0.9),
+        after=Prediction(0, "base", 0.8),
+        removed_edges=((target, target + 1),),
+        cost=1.0,
+        lower_bound=1.0,
+        nodes=9,
+        edges=8,
+        directed=False,
+        goal=RUN.goal,
+        method=RUN.method,
+        evaluations=3,
+        seed=0,
+        space_id="",
+        graph_id=RUN.graph_id,
+        model_id=RUN.model_id,
+    )
+    return replace(plain, **changes)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "results.jsonl"
+
+
+@pytest.fixture
+def full(path: Path) -> Path:
+    """A file with the results of nodes 0 to 2."""
+    with Store(path, RUN) as store:
+        for target in range(3):
+            store.append(result(target))
+    return path
+
+
+def test_results_come_back_equal_and_in_order(full: Path) -> None:
+    assert read_results(full) == [result(0), result(1), result(2)]
+
+
+def test_each_result_is_in_the_file_before_the_next(path: Path) -> None:
+    with Store(path, RUN) as store:
+        for target in range(3):
+            store.append(result(target))
+            assert len(path.read_bytes().splitlines()) == target + 1
+
+
+def test_a_run_is_continued(full: Path) -> None:
+    before = full.read_bytes()
+    with Store(full, RUN) as store:
+        assert list(store.done) == [0, 1, 2]
+        assert store.done[1] == (Status.OPTIMAL, 1)
+        assert store.notice == ""
+        store.append(result(7))
+        with pytest.raises(StoreError, match=r"node 7 is in .* already"):
+            store.append(result(7))
+    assert full.read_bytes().startswith(before)
+    assert [item.target for item in read_results(full)] == [0, 1, 2, 7]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("graph_id", "ffff", r"another graph \(a1b2 instead of ffff\)"),
+        ("model_id", "ffff", r"another model \(c3d4 instead of ffff\)"),
+        ("method", "KeepEgo()", r"another method \(Greedy\(width=64\) instead of KeepEgo\(\)\)"),
+        ("goal", "class 1", "another goal"),
+        ("space_id", "ffff", r"another set of edges that may go \(none instead of ffff\)"),
+        ("seed", 1, r"another seed \(0 instead of 1\)"),
+        ("directed", True, "directed or not"),
+    ],
+)
+def test_a_file_of_another_run_is_refused_and_kept(
+    full: Path, field: str, value: object, message: str
+) -> None:
+    before = full.read_bytes()
+    with pytest.raises(StoreError, match=message):
+        Store(full, replace(RUN, **{field: value}))
+    assert full.read_bytes() == before
+
+
+def test_a_result_of_another_run_is_not_taken(full: Path) -> None:
+    before = full.read_bytes()
+    with Store(full, RUN) as store, pytest.raises(StoreError, match="another seed"):
+        store.append(result(9, seed=4))
+    assert full.read_bytes() == before
+
+
+@pytest.mark.parametrize("cut", [1, 5, 40, 300])
+def test_an_interrupted_last_line_is_cut_off(full: Path, cut: int) -> None:
+    lines = full.read_bytes().splitlines(keepends=True)
+    full.write_bytes(b"".join(lines)[: -min(cut, len(lines[2]) - 1)])
+    damaged = full.read_bytes()
+    with pytest.warns(UserWarning, match=r"last line .* is incomplete"):
+        assert read_results(full) == [result(0), result(1)]
+    assert full.read_bytes() == damaged, "reading changes nothing"
+    with Store(full, RUN) as store:
+        assert list(store.done) == [0, 1]
+        assert "cut off" in store.notice
+        store.append(result(2))
+    assert full.read_bytes() == b"".join(lines)
+
+
+@pytest.mark.parametrize(
+    "damage", [b"{}\n", b"not json\n", b'{"schema": 1\n', b"\x00\xff\x00\n", b"\n", b"[" * 100_000 + b"\n"]
+)
+def test_a_damaged_line_in_the_middle_is_named_and_kept(full: Path, damage: bytes) -> None:
+    lines = full.read_bytes().splitlines(keepends=True)
+    lines[1] = damage
+    full.write_bytes(b"".join(lines))
+    before = full.read_bytes()
+    for use in (lambda: Store(full, RUN), lambda: read_results(full)):
+        with pytest.raises(StoreError, match="line 2 of"):
+            use()
+    assert full.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "content", [b"dear diary", b"dear diary\n", b"\x7fELF\x00\x01\xff", b"a,b\n1,2\n", b'{"a": 1}', b"[]\n"]
+)
+def test_a_file_of_another_kind_is_never_touched(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    for use in (lambda: Store(path, RUN), lambda: read_results(path)):
+        with pytest.raises(StoreError, match="line 1 of"):
+            use()
+    assert path.read_bytes() == content
+
+
+def test_a_node_twice_is_refused(full: Path) -> None:
+    full.write_bytes(full.read_bytes() * 2)
+    for use in (lambda: Store(full, RUN), lambda: read_results(full)):
+        with pytest.raises(StoreError, match=r"line 4 of .* repeats node 0"):
+            use()
+
+
+def test_another_schema_is_refused(path: Path) -> None:
+    path.write_text(json.dumps({**result(0).to_dict(), "schema": 99}) + "\n")
+    with pytest.raises(StoreError, match=r"line 1 of .*schema 99"):
+        Store(path, RUN)
+
+
+def test_two_runs_cannot_write_one_file(full: Path) -> None:
+    with Store(full, RUN), pytest.raises(StoreError, match="another run is writing"):
+        Store(full, RUN)
+    with Store(full, RUN) as again:
+        assert len(again.done) == 3
+
+
+def test_a_disk_that_fills_up_leaves_whole_lines(full: Path) -> None:
+    before = full.read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Store(full, RUN) as store:
+        # A real partial write: the file may grow by 100 bytes more, which is less than a line.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 100, hard))
+        try:
+            with pytest.raises(StoreError, match=r"cannot write .*; the 3 results in it are kept"):
+                store.append(result(3))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert full.read_bytes() == before
+        store.append(result(3))
+    assert len(read_results(full)) == 4
+
+
+@pytest.mark.parametrize("problem", [OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), KeyboardInterrupt()])
+def test_a_write_that_is_broken_off_is_taken_back(
+    full: Path, monkeypatch: pytest.MonkeyPatch, problem: BaseException
+) -> None:
+    before = full.read_bytes()
+    with Store(full, RUN) as store:
+
+        def half(file: int, content: bytes) -> int:
+            os.pwrite(file, content[:50], len(before))
+            raise problem
+
+        monkeypatch.setattr(store_module.os, "write", half)
+        with pytest.raises((StoreError, KeyboardInterrupt)) as caught:
+            store.append(result(3))
+        monkeypatch.undo()
+    assert full.read_bytes() == before
+    if isinstance(problem, OSError):
+        assert "No space left on device" in str(caught.value)
+
+
+def test_a_full_device(tmp_path: Path) -> None:
+    with Store("/dev/full", RUN) as store, pytest.raises(StoreError, match="No space left on device"):
+        store.append(result(0))
+
+
+def test_a_pipe_is_only_written_to(tmp_path: Path) -> None:
+    fifo = tmp_path / "pipe"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with Store(fifo, RUN) as store:
+            store.append(result(0))
+        assert json.loads(os.read(reader, 100_000))["target"] == 0
+    finally:
+        os.close(reader)
+
+
+def test_a_file_made_for_nothing_goes_away(path: Path) -> None:
+    with Store(path, RUN):
+        assert path.exists()
+    assert not path.exists()
+    path.touch()
+    with Store(path, RUN):
+        pass
+    assert path.exists(), "what was there before stays"
+
+
+def test_places_that_cannot_be_written(tmp_path: Path, full: Path) -> None:
+    before = full.read_bytes()
+    for place, message in [
+        (tmp_path, "is a folder"),
+        (tmp_path / "missing" / "results.jsonl", "there is no folder"),
+        (full / "results.jsonl", "Not a directory"),
+        (tmp_path / ("x" * 300), "File name too long"),
+    ]:
+        with pytest.raises(StoreError, match=message):
+            Store(place, RUN)
+    assert full.read_bytes() == before
+    with pytest.raises(StoreError, match=r"cannot read .*No such file"):
+        read_results(tmp_path / "missing.jsonl")
+    with pytest.raises(StoreError, match=r"cannot read .*Is a directory"):
+        read_results(tmp_path)
