@@ -63,11 +63,11 @@ def dense_cf_gnn(
         degrees = (binary if method.degrees == "binary" else weighted).sum(1).detach()
         with torch.no_grad():
             now = int(_gcn(model, x, binary, binary.sum(1))[target].argmax())
-        loss = weighted.sum() * 0.0
-        if now == before:
-            loss = loss + F.log_softmax(_gcn(model, x, weighted, degrees)[target], dim=0)[before]
-        if method.distance_gradient:
-            loss = loss + method.beta * (adjacency - weighted).sum() / 2
+        log_p = F.log_softmax(_gcn(model, x, weighted, degrees)[target], dim=0)[before]
+        distance = (adjacency - weighted).sum() / 2
+        loss = (now == before) * log_p + method.beta * (
+            distance if method.distance_gradient else distance.detach()
+        )
         optimizer.zero_grad()
         loss.backward()
         # One parameter per undirected edge: both entries of the matrix move as one.

@@ -1,14 +1,20 @@
 """butfor: the fewest edges whose removal makes a graph neural network predict something else."""
 
-from butfor import datasets, evaluation, models
-from butfor.counterfactual import Counterfactual, Prediction, Status
-from butfor.edits import EditSpace
-from butfor.errors import ButforError
-from butfor.explainer import Explainer, explain
-from butfor.goal import Goal
-from butfor.methods import CFGNN, Greedy, KeepEgo, RandomPerturbation, RemoveEgo, RemoveSubgraph
-from butfor.problem import Budget
-from butfor.version import __version__
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from butfor import datasets, evaluation, models
+    from butfor.counterfactual import Counterfactual, Prediction, Status
+    from butfor.edits import EditSpace
+    from butfor.errors import ButforError
+    from butfor.explainer import Explainer, explain
+    from butfor.goal import Goal
+    from butfor.methods import CFGNN, Greedy, KeepEgo, RandomPerturbation, RemoveEgo, RemoveSubgraph
+    from butfor.problem import Budget
+    from butfor.version import __version__
 
 __all__ = [
     "CFGNN",
@@ -31,3 +37,37 @@ __all__ = [
     "explain",
     "models",
 ]
+
+# Where each public name lives. Torch and PyG take seconds to import, so that is left to the first use.
+_HOME = {
+    "Budget": "problem",
+    "ButforError": "errors",
+    "CFGNN": "methods",
+    "Counterfactual": "counterfactual",
+    "EditSpace": "edits",
+    "Explainer": "explainer",
+    "Goal": "goal",
+    "Greedy": "methods",
+    "KeepEgo": "methods",
+    "Prediction": "counterfactual",
+    "RandomPerturbation": "methods",
+    "RemoveEgo": "methods",
+    "RemoveSubgraph": "methods",
+    "Status": "counterfactual",
+    "__version__": "version",
+    "explain": "explainer",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("datasets", "evaluation", "models"):
+        return importlib.import_module(f"butfor.{name}")
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"butfor.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'butfor' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

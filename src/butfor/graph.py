@@ -195,12 +195,14 @@ class Graph:
         nodes = frontier = np.unique(np.array(targets, dtype=np.int64))
         distance = np.zeros(len(nodes), dtype=np.int64)
         for hop in range(1, hops + 1):
-            frontier = np.setdiff1d(sender[self._columns_into(frontier, flow)], nodes)
+            reached = np.unique(sender[self._columns_into(frontier, flow)])
+            frontier = reached[~_among(reached, nodes)]
             if not len(frontier):
                 break
-            position = np.searchsorted(nodes, frontier)
-            nodes = np.insert(nodes, position, frontier)
-            distance = np.insert(distance, position, hop)
+            nodes = np.concatenate([nodes, frontier])
+            distance = np.concatenate([distance, np.full(len(frontier), hop)])
+            order = np.argsort(nodes, kind="stable")
+            nodes, distance = nodes[order], distance[order]
         return nodes, distance
 
     def _induced(
@@ -213,9 +215,7 @@ class Graph:
     ) -> Neighbourhood:
         columns = np.sort(self._columns_into(nodes, flow))
         ends = self.edge_index[:, columns]
-        sender = ends[0 if flow == "source_to_target" else 1]
-        position = np.searchsorted(nodes, sender)
-        inside = nodes[np.minimum(position, len(nodes) - 1)] == sender
+        inside = _among(ends[0 if flow == "source_to_target" else 1], nodes)
         return Neighbourhood(
             targets=targets,
             centres=np.searchsorted(nodes, targets),
@@ -240,6 +240,13 @@ class Graph:
             distance=distance,
             hops=None,
         )
+
+
+def _among(values: NDArray[np.int64], ascending: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of the values are among ``ascending``."""
+    position = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
+    found: NDArray[np.bool_] = ascending[position] == values
+    return found
 
 
 def _has_reverses(edge_index: NDArray[np.int64], extra: NDArray[Any] | None = None) -> bool:

@@ -234,6 +234,8 @@ class _Batch:
     def leave(self, epochs: int) -> list[tuple[int, Proposal]]:
         """The answers that became final; the batch is shrunk once enough have gone."""
         leaving = (self.final & ~self.left).nonzero().flatten().tolist()
+        if not leaving:
+            return []
         answers = [(self.members[row], self._proposal(row, epochs)) for row in leaving]
         self.left |= self.final
         staying = ~self.left

@@ -1,0 +1,193 @@
+"""The result: its sentence, its dictionary form, equality; and the one verb that makes it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+import butfor
+from butfor.counterfactual import Counterfactual, Prediction, Status
+from butfor.errors import InputError, StoreError
+from butfor.goal import Goal
+from butfor.testing import brute_force, predict_without, random_problem
+
+RESULT = Counterfactual(
+    target=17,
+    status=Status.FOUND,
+    before=Prediction(1, "motif", 0.93),
+    after=Prediction(0, "base", 0.81),
+    removed_edges=((17, 20), (20, 21)),
+    cost=2.0,
+    lower_bound=1.0,
+    nodes=30,
+    edges=34,
+    directed=False,
+    goal="any other class",
+    method="Greedy(width=64)",
+    evaluations=40,
+    seed=0,
+    space_id="",
+    graph_id="a" * 16,
+    model_id="b" * 16,
+    seconds=0.1,
+    versions={"butfor": "0.1.0"},
+)
+NOTHING = replace(RESULT, status=Status.UNKNOWN, after=None, removed_edges=(), cost=0.0, lower_bound=2.0)
+
+
+def test_sentences() -> None:
+    assert str(RESULT) == (
+        "Node 17 is predicted 'motif' (0.93). But for these 2 of its 34 edges it would be 'base' (0.81): 17–20, 20–21."
+    )
+    one = replace(RESULT, removed_edges=((17, 20),), directed=True)
+    assert "But for this 1 of its 34 edges it would be 'base' (0.81): 17→20." in str(one)
+    many = replace(RESULT, removed_edges=tuple((0, node) for node in range(1, 31)))
+    assert str(many).endswith("0–12, and 18 more.")
+    assert str(NOTHING) == (
+        "Node 17 is predicted 'motif' (0.93). No counterfactual was found among its 34 edges; "
+        "a counterfactual, if there is one, costs at least 2."
+    )
+    impossible = replace(NOTHING, status=Status.IMPOSSIBLE, lower_bound=None)
+    assert str(impossible).endswith("No removal among its 34 edges changes that; this is proved.")
+    assert all(status.sentence.endswith(".") and str(status) == status.value for status in Status)
+
+
+def test_size_is_of_what_was_found() -> None:
+    assert (RESULT.size, RESULT.found, NOTHING.size, NOTHING.found) == (2, True, None, False)
+
+
+def test_equality_ignores_how_long_it_took() -> None:
+    assert replace(RESULT, seconds=9.0, versions={}) == RESULT
+    assert replace(RESULT, removed_edges=((17, 20),)) != RESULT
+
+
+@pytest.mark.parametrize("result", [RESULT, NOTHING, replace(NOTHING, status=Status.IMPOSSIBLE, lower_bound=None)])
+def test_dictionary_form_survives_json(result: Counterfactual) -> None:
+    plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    again = Counterfactual.from_dict(plain)
+    assert again == result
+    assert (again.seconds, again.versions) == (result.seconds, result.versions)
+    assert plain["schema"] == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"schema": 99}, "has schema 99; this version reads schema 1"),
+        ({"status": "perhaps"}, "'perhaps' is not a valid Status"),
+        ({"colour": "red"}, r"unknown fields \['colour'\]"),
+        ({"removed_edges": []}, "contradicts itself"),
+        ({"before": None}, "not a counterfactual"),
+    ],
+)
+def test_foreign_dictionaries(change: dict, message: str) -> None:
+    with pytest.raises(StoreError, match=message):
+        Counterfactual.from_dict(RESULT.to_dict() | change)
+    with pytest.raises(StoreError, match="no schema version"):
+        Counterfactual.from_dict({})
+
+
+def test_a_result_from_a_file_asks_for_its_graph() -> None:
+    with pytest.raises(InputError, match="give plot"):
+        RESULT.plot()
+
+
+def test_explain_takes_one_node_several_or_a_mask() -> None:
+    model, data = random_problem(1)
+    one = butfor.explain(model, data, 3)
+    assert isinstance(one, Counterfactual)
+    assert butfor.explain(model, data, np.int64(3)) == one
+    several = butfor.explain(model, data, [3, 1, 3])
+    assert [result.target for result in several] == [3, 1, 3]
+    assert several[0] == several[2] == one
+    mask = torch.zeros(8, dtype=torch.bool)
+    mask[[1, 3]] = True
+    assert butfor.explain(model, data, mask) == [several[1], one]
+    assert butfor.explain(model, data, torch.tensor([3, 1])) == several[:2]
+    assert butfor.explain(model, data, []) == []
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "message"),
+    [
+        (8, {}, r"node 8 is not in this graph \(0 to 7\)"),
+        ([0, -1], {}, "node -1 is not in this graph"),
+        (["a"], {}, "'a' is not a node"),
+        ([1.5], {}, "1.5 is not a node"),
+        (torch.ones(3, dtype=torch.bool), {}, "the graph has 8 nodes"),
+        (0, {"method": "greedy"}, "give a method such as butfor.Greedy"),
+        (0, {"goal": Goal(wanted=3)}, "class 3 is wanted, but the model has classes 0 to 2"),
+        (0, {"goal": Goal(least=-1.0)}, "least margin is -1"),
+    ],
+)
+def test_arguments_that_make_no_sense(target, options: dict, message: str) -> None:
+    model, data = random_problem(1)
+    with pytest.raises(InputError, match=message):
+        butfor.explain(model, data, target, **options)
+
+
+def test_class_names_follow_the_data() -> None:
+    model, data = random_problem(1)
+    assert butfor.explain(model, data, 0).before.name.startswith("class ")
+    data.class_names = ["red", "green", "blue"]
+    assert butfor.explain(model, data, 0).before.name in data.class_names
+
+
+def test_wanted_class_and_margin_against_brute_force() -> None:
+    checked = 0
+    for seed in range(6):
+        model, data = random_problem(seed, nodes=5, density=0.6)
+        before = predict_without(model, data, ()).argmax(1)
+        for wanted in range(3):
+            truth = brute_force(model, data, wanted=wanted)
+            for node in (before != wanted).nonzero().flatten().tolist():
+                result = butfor.explain(model, data, node, butfor.Greedy(), goal=Goal(wanted=wanted))
+                if result.size is not None:
+                    assert result.size >= truth[node][0]
+                    checked += 1
+    assert checked > 10
+
+
+def test_duplicates_self_loops_weights_and_isolated_nodes_together() -> None:
+    model, _ = random_problem(0)
+    pairs = [(0, 1), (1, 0), (0, 1), (1, 0), (1, 1), (1, 2), (2, 1), (2, 3), (3, 2), (3, 0), (0, 3)]
+    weights = torch.tensor([1.0, 1.0, 0.5, 0.5, 2.0, 1.5, 1.5, 1.0, 1.0, 3.0, 3.0])
+    x = torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
+    data = Data(x=x, edge_index=torch.tensor(pairs).T.contiguous(), edge_weight=weights)
+    for method in (butfor.Greedy(), butfor.CFGNN(epochs=50), butfor.RandomPerturbation()):
+        results = butfor.explain(model, data, range(6), method)
+        assert results[4].status is results[5].status is Status.IMPOSSIBLE
+        for result in results:
+            if result.after is None:
+                continue
+            gone = {pair for u, v in result.removed_edges for pair in ((u, v), (v, u))}
+            kept = [number for number, pair in enumerate(pairs) if pair not in gone]
+            with torch.no_grad():
+                after = model(x, data.edge_index[:, kept], weights[kept])[result.target]
+            assert int(after.argmax()) == result.after.label != result.before.label
+            assert result.after.probability == pytest.approx(float(after.softmax(0).max()), abs=1e-5)
+    assert any(result.found for result in butfor.explain(model, data, range(6)))
+
+
+def test_import_is_light() -> None:
+    code = (
+        "import sys, butfor; heavy = {'torch', 'torch_geometric'} & set(sys.modules); "
+        "butfor.explain, butfor.datasets, butfor.models, butfor.CFGNN; "
+        "heavy |= {'matplotlib', 'polars', 'rich', 'cyclopts'} & set(sys.modules); print(sorted(heavy))"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == "[]"
+
+
+def test_every_public_name_is_there() -> None:
+    assert all(getattr(butfor, name) is not None for name in butfor.__all__)
+    assert dir(butfor) == sorted(butfor.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'explian'"):
+        butfor.explian  # noqa: B018

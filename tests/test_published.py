@@ -1,0 +1,93 @@
+"""The published graphs and weights give the published results, node by node."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+from torch_geometric.data import Data
+
+import butfor
+from butfor.explainer import Explainer
+
+pytestmark = pytest.mark.published
+
+MOMENTUM = {"tree_cycles": 0.0, "tree_grid": 0.0, "ba_shapes": 0.9}
+
+
+@dataclass(frozen=True)
+class Published:
+    data: Data
+    model: torch.nn.Module
+    size: dict[int, int | None]
+
+    @property
+    def nodes(self) -> list[int]:
+        return list(self.size)
+
+    def explain(self, method) -> list[butfor.Counterfactual]:
+        return butfor.explain(self.model, self.data, self.nodes, method)
+
+
+@pytest.fixture(scope="module")
+def published(reference: Path):
+    def load(name: str) -> Published:
+        results = json.loads((reference / f"{name}_published_results.json").read_text())
+        return Published(
+            butfor.datasets.load_graph(reference / f"{name}_graph.npz"),
+            butfor.models.load_published(reference / f"{name}_gcn_weights.npz"),
+            {int(node): size for node, size in results["size"].items()},
+        )
+
+    return load
+
+
+def found(results: list[butfor.Counterfactual]) -> list[int]:
+    return [result.size for result in results if result.size is not None]
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "total", "mean"),
+    [("tree_cycles", 139, 174, 2.094), ("tree_grid", 230, 243, 1.474), ("ba_shapes", 85, 140, 2.388)],
+)
+def test_published_code_node_by_node(published, name: str, count: int, total: int, mean: float) -> None:
+    case = published(name)
+    results = case.explain(butfor.CFGNN.published(epochs=500, lr=0.1, momentum=MOMENTUM[name]))
+    assert {result.target: result.size for result in results} == case.size
+    assert (len(found(results)), len(results)) == (count, total)
+    assert sum(found(results)) / count == pytest.approx(mean, abs=5e-4)
+    assert all(result.status.value == "optimal" for result in results if result.size == 1)
+
+
+@pytest.mark.parametrize(("name", "share"), [("tree_cycles", 0.94), ("tree_grid", 0.96), ("ba_shapes", 0.96)])
+def test_published_metrics(published, name: str, share: float) -> None:
+    case = published(name)
+    results = case.explain(butfor.CFGNN.published(momentum=MOMENTUM[name]))
+    classes = Explainer.of(case.model, case.data).scene.classes
+    metrics = butfor.evaluation.evaluate(results, case.data, classes)
+    wanted = {"tree_cycles": (2.09, 2.21, 0.90), "tree_grid": (1.47, 0.77, 0.94), "ba_shapes": (2.39, 1.39, 0.99)}
+    size, std, sparsity = wanted[name]
+    assert metrics.size.mean == pytest.approx(size, abs=0.006)
+    assert metrics.size.std == pytest.approx(std, abs=0.006)
+    assert metrics.sparsity.mean == pytest.approx(sparsity, abs=0.0101)
+    assert metrics.accuracy.mean == pytest.approx(share, abs=0.006)
+
+
+@pytest.mark.parametrize(
+    ("method", "count", "mean"), [(butfor.RemoveEgo(), 110, 10.56), (butfor.KeepEgo(), 56, 504.18)]
+)
+def test_ego_baselines_on_ba_shapes(published, method, count: int, mean: float) -> None:
+    sizes = found(published("ba_shapes").explain(method))
+    assert len(sizes) == count
+    assert sum(sizes) / count == pytest.approx(mean, abs=0.005)
+
+
+@pytest.mark.parametrize(("name", "most"), [("tree_cycles", 1.30), ("tree_grid", 1.17), ("ba_shapes", 3.1)])
+def test_greedy_explains_every_node(published, name: str, most: float) -> None:
+    case = published(name)
+    sizes = found(case.explain(butfor.Greedy()))
+    assert len(sizes) == len(case.nodes)
+    assert sum(sizes) / len(sizes) <= most
