@@ -16,9 +16,11 @@ import butfor
 from butfor import Prediction, Status
 from butfor.errors import InputError
 from butfor.graph import Graph
-from butfor.report.layout import View, fit, place
-from butfor.report.picture import COLOURS, NAMED, REMOVED, draw
+from butfor.report.layout import fit, place
+from butfor.report.picture import NAMED, draw
 from butfor.report.scene import Scene
+from butfor.report.style import COLOURS, REMOVED
+from butfor.report.view import View
 
 if TYPE_CHECKING:
     from pathlib import Path

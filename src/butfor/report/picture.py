@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,10 @@ import numpy as np
 
 from butfor.datasets.atomic import atomic_write
 from butfor.errors import InputError
-from butfor.report.layout import View, fit, place
+from butfor.report.layout import fit, place
+from butfor.report.page import frame
+from butfor.report.style import DARK, DASHES, DPI, FAINT, INK, REMOVED, RING, SIZE, plain, styles_of
+from butfor.report.view import View
 
 if TYPE_CHECKING:
     import os
@@ -18,43 +20,21 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.legend import Legend
     from numpy.typing import NDArray
 
     from butfor.counterfactual import Counterfactual
     from butfor.report.scene import Scene
+    from butfor.report.style import Style
 
 __all__ = ["draw"]
 
 FORMATS = ("png", "svg", "pdf")
-
-# Inches, and dots per inch; all other lengths are points (1/72 inch), and so are the axes' coordinates.
-SIZE = (8.0, 6.0)
-DPI = 150
-EDGE_OF_PAGE = 16.0
-# The room for the ring around the target.
-RING = 5.0
-
-INK, QUIET, FAINT = "#222222", "#555555", "#a9a9a9"
-
-# Okabe and Ito's colours, safe for the colour-blind. Vermilion is kept for what is removed; more
-# classes than colours are told apart by shape. Each shape comes with the factor that makes it look as
-# large as the circle.
-REMOVED = "#d55e00"
-DASHES = (0, (2.2, 0.9))
-COLOURS = ("#56b4e9", "#f0e442", "#009e73", "#cc79a7", "#0072b2", "#e69f00", "#b3b3b3")
-DARK = ("#009e73", "#0072b2")
-SHAPES = (("o", 1.0), ("s", 0.88), ("D", 0.78), ("h", 1.08), ("^", 1.15))
 
 # Up to so many nodes all carry their ids; beyond, only the target and the ends of removed edges do,
 # and where these are more, the target alone.
 NAMED = 60
 # An id longer than this stands below its node instead of inside it.
 INSIDE = 5
-
-LISTED_CLASSES = 20
-CLASS_NAME = 24
-MOST_LINES = 6
 
 
 def draw(
@@ -93,11 +73,11 @@ def draw(
     file = None if path is None else _checked(Path(path))
     view = View.of(result, scene, max_nodes)
     classes = scene.classes[view.nodes]
-    styles = _styles(classes, scene.num_classes)
+    styles = styles_of(classes, scene.num_classes)
 
     figure = Figure(figsize=SIZE, dpi=DPI, facecolor="white")
     FigureCanvasAgg(figure)
-    axes = _frame(figure, result, scene, view, styles)
+    axes = frame(figure, result, scene, view, styles)
     _draw_graph(axes, view, [styles[int(label)] for label in classes], result.directed)
     if file is not None:
         _save(figure, file)
@@ -120,139 +100,7 @@ def _save(figure: Figure, path: Path) -> None:
         raise InputError(f"cannot save {path}: {error.strerror or error}") from error
 
 
-# How a class looks: its colour, its shape, and the shape's factor.
-Style = tuple[str, str, float]
-
-
-def _styles(classes: NDArray[np.int64], num_classes: int) -> dict[int, Style]:
-    """A look for each class that occurs; by its number, so that all pictures of a model agree."""
-    present = [int(label) for label in np.unique(classes)]
-    every = len(COLOURS) * len(SHAPES)
-    looks = present if num_classes <= every else range(len(present))
-    return {
-        label: (COLOURS[look % len(COLOURS)], *SHAPES[look // len(COLOURS) % len(SHAPES)])
-        for label, look in zip(present, looks, strict=True)
-    }
-
-
-# The page: title, legend and caption, and the axes in the room they leave.
-
-
-def _frame(
-    figure: Figure, result: Counterfactual, scene: Scene, view: View, styles: dict[int, Style]
-) -> Axes:
-    width, height = SIZE[0] * 72, SIZE[1] * 72
-    top, bottom = height - EDGE_OF_PAGE, EDGE_OF_PAGE
-    title = _paragraph(figure, str(result), 11.5, INK, y=top, va="top")
-    caption = _paragraph(figure, _caption(result, view), 8, QUIET, y=bottom, va="bottom")
-    top -= _extent(figure, title)[1] + 8
-    bottom += _extent(figure, caption)[1] + 8
-    legend = _legend(figure, scene, view, styles, (width - EDGE_OF_PAGE, top))
-    right = width - EDGE_OF_PAGE - _extent(figure, legend)[0] - 10
-    box = (EDGE_OF_PAGE, bottom, right - EDGE_OF_PAGE, top - bottom)
-    axes = figure.add_axes((box[0] / width, box[1] / height, box[2] / width, box[3] / height))
-    axes.set(xlim=(0, box[2]), ylim=(0, box[3]), aspect="equal")
-    axes.set_axis_off()
-    return axes
-
-
-def _caption(result: Counterfactual, view: View) -> str:
-    words = [result.status.sentence]
-    if len(view.nodes) < view.all_nodes:
-        parts = [
-            f"{len(view.nodes)} of {view.all_nodes} nodes",
-            f"{len(view.links)} of {view.all_links} edges",
-        ]
-        if view.removed.sum() < len(result.removed_edges):
-            parts.append(f"{view.removed.sum()} of {len(result.removed_edges)} removed edges")
-        words.append(f"Showing {', '.join(parts[:-1])} and {parts[-1]}, nearest the target first.")
-    return " ".join(filter(None, [*words, result.note]))
-
-
-def _paragraph(figure: Figure, words: str, points: float, colour: str, *, y: float, va: str) -> Any:
-    """Text over the whole width, broken into lines that fit."""
-    room = SIZE[0] * 72 - 2 * EDGE_OF_PAGE
-    text = figure.text(
-        EDGE_OF_PAGE / (SIZE[0] * 72),
-        y / (SIZE[1] * 72),
-        words,
-        size=points,
-        linespacing=1.35,
-        va=va,
-        **_plain(colour),
-    )
-    width = _extent(figure, text)[0]
-    start = len(words) if width <= room else int(1.2 * len(words) * room / width)
-    best: list[str] = []
-    for columns in range(start, 10, -1):
-        lines = textwrap.wrap(words, columns, break_on_hyphens=False)
-        # Narrower, but no longer: lines of about the same length instead of a last one with one word.
-        if width <= room and len(lines) > max(1, len(best)):
-            break
-        if lines != best:
-            best = lines
-            text.set_text("\n".join(lines))
-            width = _extent(figure, text)[0]
-    if len(best) > MOST_LINES:
-        text.set_text("\n".join([*best[: MOST_LINES - 1], f"{best[MOST_LINES - 1][:-1]}…"]))
-    return text
-
-
-def _plain(colour: str) -> dict[str, Any]:
-    # A class may be called "$5_to_10$": text is never mathematics here.
-    return {"color": colour, "parse_math": False, "usetex": False}
-
-
-def _extent(figure: Figure, artist: Any) -> tuple[float, float]:
-    """Width and height of text or a legend, in points."""
-    box = artist.get_window_extent()
-    return box.width * 72 / figure.dpi, box.height * 72 / figure.dpi
-
-
-def _legend(
-    figure: Figure, scene: Scene, view: View, styles: dict[int, Style], corner: tuple[float, float]
-) -> Legend:
-    from matplotlib.lines import Line2D
-
-    def dot(style: Style, size: float = 8, **more: Any) -> Line2D:
-        look = {"markerfacecolor": style[0], "marker": style[1], "markersize": size * style[2], **more}
-        return Line2D([], [], linestyle="none", **{"markeredgecolor": INK, "markeredgewidth": 0.6, **look})
-
-    blank = ("white", "o", 1.0)
-    # Where not all classes can be listed, those that the reader will look for come first.
-    sought = set(scene.classes[view.nodes[[view.centre, *view.ends]]].tolist())
-    listed = sorted(sorted(styles, key=lambda label: label not in sought)[:LISTED_CLASSES])
-    entries = [(dot(styles[label]), scene.class_name(label)) for label in listed]
-    if len(styles) > LISTED_CLASSES:
-        entries.append((dot(blank, 0), f"and {len(styles) - LISTED_CLASSES} more"))
-    entries.append((dot(blank, 0), ""))
-    entries.append((dot(blank, 10, markeredgewidth=2.2), f"node {view.nodes[view.centre]}, the target"))
-    if view.removed.any():
-        entries.append((Line2D([], [], color=REMOVED, linewidth=2.6, linestyle=DASHES), "removed edge"))
-    if not view.removed.all():
-        entries.append((Line2D([], [], color=FAINT, linewidth=1), "other edge"))
-    legend = figure.legend(
-        handles=[handle for handle, _ in entries],
-        # Names are set below: here, those that begin with an underscore would be dropped.
-        labels=["-"] * len(entries),
-        loc="upper right",
-        bbox_to_anchor=(corner[0] / (SIZE[0] * 72), corner[1] / (SIZE[1] * 72)),
-        borderaxespad=0,
-        frameon=False,
-        fontsize=8.5,
-        title="predicted class",
-        title_fontproperties={"size": 8.5, "weight": "bold"},
-        alignment="left",
-        handlelength=2.4,
-    )
-    for text, (_, name) in zip(legend.get_texts(), entries, strict=True):
-        short = name if len(name) <= CLASS_NAME else f"{name[: CLASS_NAME - 1].rstrip()}…"
-        text.set(text=short, **_plain(INK))
-    legend.get_title().set(**_plain(INK))
-    return legend
-
-
-# The graph, in points.
+# From here on the graph itself, in points.
 
 
 def _draw_graph(axes: Axes, view: View, styles: Sequence[Style], directed: bool) -> None:
@@ -273,7 +121,7 @@ def _draw_graph(axes: Axes, view: View, styles: Sequence[Style], directed: bool)
         look["weight"] = "bold" if node == view.centre or node in ends else "normal"
         if inside:
             ink = "white" if styles[node][0] in DARK else INK
-            axes.text(x, y, words, ha="center", va="center_baseline", **look, **_plain(ink))
+            axes.text(x, y, words, ha="center", va="center_baseline", **look, **plain(ink))
         else:
             axes.text(
                 x,
@@ -283,7 +131,7 @@ def _draw_graph(axes: Axes, view: View, styles: Sequence[Style], directed: bool)
                 va="top",
                 path_effects=halo,
                 **look,
-                **_plain(INK),
+                **plain(INK),
             )
 
 

@@ -1,0 +1,66 @@
+"""The look of all pictures: sizes, inks, and how classes are told apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "COLOURS",
+    "DARK",
+    "DASHES",
+    "DPI",
+    "EDGE_OF_PAGE",
+    "FAINT",
+    "INK",
+    "QUIET",
+    "REMOVED",
+    "RING",
+    "SHAPES",
+    "SIZE",
+    "Style",
+    "plain",
+    "styles_of",
+]
+
+# Inches, and dots per inch; all other lengths are points (1/72 inch), and so are the axes' coordinates.
+SIZE = (8.0, 6.0)
+DPI = 150
+EDGE_OF_PAGE = 16.0
+# The room for the ring around the target.
+RING = 5.0
+
+INK, QUIET, FAINT = "#222222", "#555555", "#a9a9a9"
+
+# Okabe and Ito's colours, safe for the colour-blind. Vermilion is kept for what is removed; more
+# classes than colours are told apart by shape. Each shape comes with the factor that makes it look as
+# large as the circle.
+REMOVED = "#d55e00"
+DASHES = (0, (2.2, 0.9))
+COLOURS = ("#56b4e9", "#f0e442", "#009e73", "#cc79a7", "#0072b2", "#e69f00", "#b3b3b3")
+DARK = ("#009e73", "#0072b2")
+SHAPES = (("o", 1.0), ("s", 0.88), ("D", 0.78), ("h", 1.08), ("^", 1.15))
+
+# How a class looks: its colour, its shape, and the shape's factor.
+Style = tuple[str, str, float]
+
+
+def styles_of(classes: NDArray[np.int64], num_classes: int) -> dict[int, Style]:
+    """A look for each class that occurs; by its number, so that all pictures of a model agree."""
+    present = [int(label) for label in np.unique(classes)]
+    every = len(COLOURS) * len(SHAPES)
+    looks = present if num_classes <= every else range(len(present))
+    return {
+        label: (COLOURS[look % len(COLOURS)], *SHAPES[look // len(COLOURS) % len(SHAPES)])
+        for label, look in zip(present, looks, strict=True)
+    }
+
+
+def plain(colour: str) -> dict[str, Any]:
+    """How text is set."""
+    # A class may be called "$5_to_10$": text is never mathematics here.
+    return {"color": colour, "parse_math": False, "usetex": False}
