@@ -68,9 +68,7 @@ def compare(name: str, choices: str, sample: int, epochs: int, seed: int | None)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", type=int, default=24, help="nodes for the dense version; 0 for all")
     parser.add_argument("--epochs", type=int, default=500, help="K")
     parser.add_argument("--seed", type=int, default=None, help="graphs and models made by this seed instead")
@@ -79,9 +77,7 @@ def main() -> None:
     torch.set_num_threads(1)
     source = f"seed {arguments.seed}" if arguments.seed is not None else f"{REFERENCE}"
     print(f"K = {arguments.epochs}, one thread, graphs and weights: {source}")
-    print(
-        f"{'dataset':<12} {'choices of the':<15} {'found':<9} {'size':>6} {'dense s':>9} {'CFGNN s':>9} {'ratio':>8}"
-    )
+    print(f"{'dataset':<12} {'choices of the':<15} {'found':<9} {'size':>6} {'dense s':>9} {'CFGNN s':>9} {'ratio':>8}")
     for name in arguments.datasets:
         for choices in ("published code", "paper"):
             compare(name, choices, arguments.sample, arguments.epochs, arguments.seed)

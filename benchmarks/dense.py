@@ -41,9 +41,7 @@ def _gcn(model: PaperGCN, x: Tensor, adjacency: Tensor, degrees: Tensor) -> Tens
     return model.lin(torch.cat([h1, h2, h3], dim=1))
 
 
-def dense_cf_gnn(
-    model: PaperGCN, data: Data, node: int, before: int, method: CFGNN
-) -> set[tuple[int, int]] | None:
+def dense_cf_gnn(model: PaperGCN, data: Data, node: int, before: int, method: CFGNN) -> set[tuple[int, int]] | None:
     """The edges Algorithm 1 removes for ``node``, or None where it finds no counterfactual."""
     nodes, adjacency, x, target = dense_subgraph(data, node)
     p_hat = torch.full_like(adjacency, method.start).requires_grad_()
@@ -65,9 +63,7 @@ def dense_cf_gnn(
             now = int(_gcn(model, x, binary, binary.sum(1))[target].argmax())
         log_p = F.log_softmax(_gcn(model, x, weighted, degrees)[target], dim=0)[before]
         distance = (adjacency - weighted).sum() / 2
-        loss = (now == before) * log_p + method.beta * (
-            distance if method.distance_gradient else distance.detach()
-        )
+        loss = (now == before) * log_p + method.beta * (distance if method.distance_gradient else distance.detach())
         optimizer.zero_grad()
         loss.backward()
         # One parameter per undirected edge: both entries of the matrix move as one.

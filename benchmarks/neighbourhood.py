@@ -43,9 +43,7 @@ def measure(graph: Graph, hops: int, repeats: int, seed: int = 1) -> tuple[float
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--large", type=int, default=10_000_000, help="edge columns of the large graph")
     parser.add_argument("--small", type=int, default=10_000, help="edge columns of the small graph")
     parser.add_argument("--repeats", type=int, default=2000)

@@ -349,9 +349,7 @@ def test_evaluate_gives_the_metrics(results: Path, trained: Path, capsys: Captur
     assert row[6] == (f"{metrics.accuracy.mean:.2f}" if metrics.accuracy.count else "–")
 
 
-def test_evaluate_several_files_beside_the_paper(
-    results: Path, trained: Path, tmp_path: Path, capsys: Capture
-) -> None:
+def test_evaluate_several_files_beside_the_paper(results: Path, trained: Path, tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "one-hop.jsonl"
     arguments = ["--checkpoint", str(trained), "--limit", "5", "--method", "keep-ego"]
     assert main(["explain", *arguments, "--out", str(path)]) == 0
@@ -380,9 +378,7 @@ def test_an_incomplete_last_line_is_noted(results: Path, tmp_path: Path, capsys:
     assert "/9 " in captured.out
 
 
-def test_show_in_words_and_as_a_picture(
-    results: Path, trained: Path, tmp_path: Path, capsys: Capture
-) -> None:
+def test_show_in_words_and_as_a_picture(results: Path, trained: Path, tmp_path: Path, capsys: Capture) -> None:
     result = next(item for item in read_results(results) if item.found)
     assert main(["show", str(results), "--node", str(result.target)]) == 0
     out = capsys.readouterr().out

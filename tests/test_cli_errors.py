@@ -469,9 +469,7 @@ def test_ctrl_c_without_a_file(
     assert "interrupted: 0 of 12 nodes are done; with --out FILE" in capsys.readouterr().err
 
 
-def test_ctrl_c_elsewhere(
-    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ctrl_c_elsewhere(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 

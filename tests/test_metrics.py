@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from test_counterfactual import NOTHING, RESULT
 from torch_geometric.data import Data
 
 from butfor.evaluation import (
@@ -20,6 +19,7 @@ from butfor.evaluation import (
     sparsity,
     strict_accuracy,
 )
+from test_counterfactual import NOTHING, RESULT
 
 # Target 17 predicted in a motif: 2 of 34 edges; 1 of 10; nothing; and one predicted in the base.
 RESULTS = [

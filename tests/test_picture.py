@@ -62,13 +62,9 @@ def real() -> Counterfactual:
 
 @pytest.fixture
 def result_of(real: Counterfactual) -> Any:
-    def make(
-        target: int, removed: Edges, scene: Scene, hops: int | None = None, **more: Any
-    ) -> Counterfactual:
+    def make(target: int, removed: Edges, scene: Scene, hops: int | None = None, **more: Any) -> Counterfactual:
         near = scene.graph.neighbourhood(target, hops)
-        links = {
-            (u, v) if scene.graph.directed else (min(u, v), max(u, v)) for u, v in near.edge_index.T.tolist()
-        }
+        links = {(u, v) if scene.graph.directed else (min(u, v), max(u, v)) for u, v in near.edge_index.T.tolist()}
         label = int(scene.classes[target])
         fields = {
             "target": target,
@@ -273,8 +269,7 @@ def test_a_large_neighbourhood_is_trimmed(result_of: Any) -> None:
     assert ids(figure) == {"0", "1", "398", "399"}
     shown = len(view.links)
     assert (
-        f"Showing 120 of 400 nodes and {shown} of {result.edges} edges, nearest the target first."
-        in texts(figure)[1]
+        f"Showing 120 of 400 nodes and {shown} of {result.edges} edges, nearest the target first." in texts(figure)[1]
     )
     # Nothing floats about: what joins the far edge to the target is shown too.
     assert set(range(380, 400)) <= set(view.nodes.tolist())
@@ -390,9 +385,7 @@ def test_a_long_chain_is_rolled_up() -> None:
 def test_nodes_give_way_to_edges_that_must_stay_visible() -> None:
     points = np.array([[0.0, 0.0], [2.0, 0.0], [1.0, 0.02], [1.0, 2.0]])
     margin = np.full(4, 10.0)
-    fitted = fit(
-        points, np.full((4, 4), 20.0), (300.0, 300.0), margin=margin, free=np.array([[0, 1]]), longest=100
-    )
+    fitted = fit(points, np.full((4, 4), 20.0), (300.0, 300.0), margin=margin, free=np.array([[0, 1]]), longest=100)
     along = (fitted[1] - fitted[0]) / np.linalg.norm(fitted[1] - fitted[0])
     off = abs(along[0] * (fitted[2] - fitted[0])[1] - along[1] * (fitted[2] - fitted[0])[0])
     assert off > 9

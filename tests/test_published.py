@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-import torch
-from torch_geometric.data import Data
 
 import butfor
 from butfor.explainer import Explainer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import torch
+    from torch_geometric.data import Data
 
 pytestmark = pytest.mark.published
 

@@ -95,9 +95,7 @@ def test_a_run_is_continued(full: Path) -> None:
         ("directed", True, "directed or not"),
     ],
 )
-def test_a_file_of_another_run_is_refused_and_kept(
-    full: Path, field: str, value: object, message: str
-) -> None:
+def test_a_file_of_another_run_is_refused_and_kept(full: Path, field: str, value: object, message: str) -> None:
     before = full.read_bytes()
     with pytest.raises(StoreError, match=message):
         Store(full, replace(RUN, **{field: value}))

@@ -132,18 +132,12 @@ class Counterfactual:
         named = [f"{u}{arrow}{v}" for u, v in self.removed_edges[:NAMED]]
         if len(self.removed_edges) > NAMED:
             named.append(f"and {len(self.removed_edges) - NAMED} more")
-        return (
-            f"{head} But for {which} of its {self.edges} edges it would be {self.after}: {', '.join(named)}."
-        )
+        return f"{head} But for {which} of its {self.edges} edges it would be {self.after}: {', '.join(named)}."
 
     def _failure(self) -> str:
         if self.status is Status.IMPOSSIBLE:
             return f"No removal among its {self.edges} edges changes that; this is proved."
-        bound = (
-            f"; a counterfactual, if there is one, costs at least {self.lower_bound:g}"
-            if self.lower_bound
-            else ""
-        )
+        bound = f"; a counterfactual, if there is one, costs at least {self.lower_bound:g}" if self.lower_bound else ""
         return f"No counterfactual was found among its {self.edges} edges{bound}."
 
     def plot(
@@ -165,9 +159,7 @@ class Counterfactual:
 
         scene = self._scene if data is None or model is None else Scene.of(model, data)
         if scene is None:
-            raise InputError(
-                "this result was read from a file; give plot() the graph and the model: plot(data, model)"
-            )
+            raise InputError("this result was read from a file; give plot() the graph and the model: plot(data, model)")
         return draw(self, scene, path=path)
 
     def to_dict(self) -> dict[str, Any]:
@@ -192,9 +184,7 @@ class Counterfactual:
         if not isinstance(plain, dict) or "schema" not in plain:
             raise StoreError("this is not a counterfactual: it has no schema version")
         if plain["schema"] != SCHEMA:
-            raise StoreError(
-                f"this counterfactual has schema {plain['schema']}; this version reads schema {SCHEMA}"
-            )
+            raise StoreError(f"this counterfactual has schema {plain['schema']}; this version reads schema {SCHEMA}")
         known = {item.name for item in fields(cls)} - {"_scene"}
         given = {name: value for name, value in plain.items() if name != "schema"}
         try:

@@ -291,9 +291,7 @@ def _node_list(target: Iterable[int] | Tensor, num_nodes: int) -> list[int]:
         values = torch.as_tensor(target)
         if values.dtype == torch.bool:
             if values.shape != (num_nodes,):
-                raise InputError(
-                    f"the mask has shape {tuple(values.shape)}, but the graph has {num_nodes} nodes"
-                )
+                raise InputError(f"the mask has shape {tuple(values.shape)}, but the graph has {num_nodes} nodes")
             return [int(node) for node in values.nonzero().flatten()]
         target = values.flatten().tolist()
     nodes = list(target)

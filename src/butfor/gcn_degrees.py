@@ -29,8 +29,7 @@ def degrees_from(model: nn.Module, edge_index: Tensor, message: Tensor, counted:
     """
     layers = [module for module in model.modules() if isinstance(module, GCNConv) and module.normalize]
     handles = [
-        layer.register_propagate_forward_pre_hook(_swap(layer, edge_index, message, counted))
-        for layer in layers
+        layer.register_propagate_forward_pre_hook(_swap(layer, edge_index, message, counted)) for layer in layers
     ]
     try:
         yield

@@ -124,9 +124,7 @@ def forward(pack: Any, stack: Any, weights: Any, degrees: Any, out: Any) -> None
 
 
 @_jit
-def forward_sets(
-    pack: Any, stack: Any, problem: Any, offsets: Any, sets: Any, weights: Any, out: Any
-) -> None:
+def forward_sets(pack: Any, stack: Any, problem: Any, offsets: Any, sets: Any, weights: Any, out: Any) -> None:
     """Scores of each row's target after the edits of that row; ``weights`` are ones, and ones again after."""
     nodes, levels, rows, sender, edit, base, loop, first = pack
     scale, m, h = _scratch(levels, stack, first)
@@ -179,9 +177,7 @@ def backward(
             continue
         a, b = nodes[p], nodes[p + 1]
         level, rows, loop = levels[p], all_rows[a : b + 1], all_loops[a:b]
-        _activations(
-            level, rows, sender, edit, base, loop, all_first[a:b], weights, degrees, stack, scale, m, h
-        )
+        _activations(level, rows, sender, edit, base, loop, all_first[a:b], weights, degrees, stack, scale, m, h)
         dh[:, : level[layers]] = 0.0
         d_scale[: level[layers]] = 0.0
         position = 0

@@ -61,9 +61,7 @@ class Stack:
             if not (usual and _plain(layers)):
                 return None
             last = jumping is not None
-            return cls(
-                layers, (True,) * (len(layers) - 1) + (last,), jumping == "cat", getattr(model, "lin", None)
-            )
+            return cls(layers, (True,) * (len(layers) - 1) + (last,), jumping == "cat", getattr(model, "lin", None))
         return None
 
     def arrays(self) -> tuple[Any, ...]:
@@ -140,12 +138,7 @@ class GCNOracle(Oracle):
 def gcn_oracle(graph: Graph, predictor: Predictor) -> GCNOracle | None:
     """The fast oracle for this model, or None where it is not a plain stack of GCN layers."""
     stack = Stack.of(predictor.model)
-    if (
-        stack is None
-        or predictor.probabilities
-        or graph.x.device.type != "cpu"
-        or "edge_attr" in predictor.fields
-    ):
+    if stack is None or predictor.probabilities or graph.x.device.type != "cpu" or "edge_attr" in predictor.fields:
         return None
     return GCNOracle(graph, predictor, stack, stack.arrays())
 
@@ -173,15 +166,9 @@ class _Place:
         position[order] = np.arange(len(order))
         sender, receiver = position[near.edge_index]
         x = oracle.graph.x
-        weights = (
-            oracle.graph.edge_fields()["edge_weight"] if "edge_weight" in oracle.predictor.fields else None
-        )
+        weights = oracle.graph.edge_fields()["edge_weight"] if "edge_weight" in oracle.predictor.fields else None
         dtype = oracle._arrays[2].dtype
-        carried = (
-            np.ones(len(sender), dtype)
-            if weights is None
-            else weights.view(-1)[near.edges].numpy().astype(dtype)
-        )
+        carried = np.ones(len(sender), dtype) if weights is None else weights.view(-1)[near.edges].numpy().astype(dtype)
         loop = np.ones(levels[-1], dtype)
         own = (sender == receiver) & (receiver < levels[-1])
         loop[receiver[own]] = carried[own]
@@ -212,9 +199,7 @@ class _Pack:
         entries = starts([len(place.sender) for place in places])
         pointers = starts([place.num_edits for place in places])
         rows = [place.rows[:-1] + at for place, at in zip(places, entries, strict=False)]
-        edit = [
-            np.where(place.edit < 0, -1, place.edit + at) for place, at in zip(places, pointers, strict=False)
-        ]
+        edit = [np.where(place.edit < 0, -1, place.edit + at) for place, at in zip(places, pointers, strict=False)]
         first = np.concatenate([place.first for place in places])
         arrays = (
             nodes,

@@ -38,9 +38,7 @@ class Goal:
             InputError: the wanted class does not exist, or the least margin is negative or not a number.
         """
         if self.wanted is not None and not 0 <= self.wanted < num_classes:
-            raise InputError(
-                f"class {self.wanted} is wanted, but the model has classes 0 to {num_classes - 1}"
-            )
+            raise InputError(f"class {self.wanted} is wanted, but the model has classes 0 to {num_classes - 1}")
         if not self.least >= 0:
             raise InputError(f"the least margin is {self.least}; it cannot be negative")
 

@@ -80,9 +80,7 @@ class Graph:
     data: Data
     directed: bool
     edge_index: NDArray[np.int64]
-    _pointers: dict[Flow, tuple[NDArray[np.int64], NDArray[np.int64]]] = field(
-        default_factory=dict, repr=False
-    )
+    _pointers: dict[Flow, tuple[NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, data: Data, directed: bool | None = None) -> Graph:
@@ -187,9 +185,7 @@ class Graph:
         found: NDArray[np.int64] = columns[np.arange(counts.sum()) + shift]
         return found
 
-    def _reach(
-        self, targets: tuple[int, ...], hops: int, flow: Flow
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _reach(self, targets: tuple[int, ...], hops: int, flow: Flow) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Nodes within ``hops`` in ascending order, and their distances (breadth first)."""
         sender = self.edge_index[0 if flow == "source_to_target" else 1]
         nodes = frontier = np.unique(np.array(targets, dtype=np.int64))
@@ -226,9 +222,7 @@ class Graph:
             hops=hops,
         )
 
-    def _whole(
-        self, targets: tuple[int, ...], reach: NDArray[np.int64], near: NDArray[np.int64]
-    ) -> Neighbourhood:
+    def _whole(self, targets: tuple[int, ...], reach: NDArray[np.int64], near: NDArray[np.int64]) -> Neighbourhood:
         distance = np.full(self.num_nodes, self.num_nodes, dtype=np.int64)
         distance[reach] = near
         return Neighbourhood(
@@ -254,17 +248,11 @@ def _has_reverses(edge_index: NDArray[np.int64], extra: NDArray[Any] | None = No
     source, target = edge_index
     keys = [] if extra is None else list(extra.T)
     forward, backward = np.lexsort([*keys, target, source]), np.lexsort([*keys, source, target])
-    same = np.array_equal(source[forward], target[backward]) and np.array_equal(
-        target[forward], source[backward]
-    )
+    same = np.array_equal(source[forward], target[backward]) and np.array_equal(target[forward], source[backward])
     return same and (extra is None or np.array_equal(extra[forward], extra[backward]))
 
 
 def _is_symmetric(data: Data, edge_index: NDArray[np.int64]) -> bool:
     carried = [getattr(data, name, None) for name in EDGE_FIELDS]
-    columns = [
-        value.detach().cpu().reshape(edge_index.shape[1], -1).numpy()
-        for value in carried
-        if value is not None
-    ]
+    columns = [value.detach().cpu().reshape(edge_index.shape[1], -1).numpy() for value in carried if value is not None]
     return _has_reverses(edge_index, np.concatenate(columns, axis=1) if columns else None)

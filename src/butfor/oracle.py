@@ -111,9 +111,7 @@ class ModelOracle(Oracle):
             return max(count, 1)
         return max(-(-count * edits.neighbourhood.num_edges // self.max_columns), 1)
 
-    def _runs(
-        self, pieces: list[tuple[Edits, NDArray[np.int64]]]
-    ) -> list[list[tuple[Edits, NDArray[np.int64]]]]:
+    def _runs(self, pieces: list[tuple[Edits, NDArray[np.int64]]]) -> list[list[tuple[Edits, NDArray[np.int64]]]]:
         runs: list[list[tuple[Edits, NDArray[np.int64]]]] = []
         room = 0
         for edits, sets in pieces:
@@ -141,9 +139,7 @@ class ModelOracle(Oracle):
 
     def _score(self, *parts: list[NDArray[np.int64]]) -> Tensor:
         device = self.graph.x.device
-        nodes, ends, columns, centres = (
-            torch.from_numpy(np.concatenate(part, axis=-1)).to(device) for part in parts
-        )
+        nodes, ends, columns, centres = (torch.from_numpy(np.concatenate(part, axis=-1)).to(device) for part in parts)
         carried = self.graph.edge_fields()
         fields = {name: carried[name][columns] for name in self.predictor.fields}
         return self.predictor(self.graph.x[nodes], ends, fields)[centres]
@@ -174,8 +170,7 @@ class _ModelRelaxation(Relaxation):
         self.pointers = np.concatenate([[0], np.cumsum([len(edits) for edits in asked])])
         total = self.pointers[-1]
         edit_of = [
-            np.where(e.edit_of < 0, total, e.edit_of + first)
-            for e, first in zip(asked, self.pointers, strict=False)
+            np.where(e.edit_of < 0, total, e.edit_of + first) for e, first in zip(asked, self.pointers, strict=False)
         ]
         ends = [place.edge_index + shift for place, shift in zip(near, shifts, strict=False)]
         columns = torch.from_numpy(np.concatenate([place.edges for place in near])).to(device)

@@ -87,16 +87,15 @@ class Predictor:
         fields = tuple(name for name in graph.edge_fields() if name in accepted)
         layers = [module for module in model.modules() if isinstance(module, MessagePassing)]
         calls: list[object] = []
-        handles = [
-            layer.register_propagate_forward_pre_hook(lambda *_: calls.append(None)) for layer in layers
-        ]
+        handles = [layer.register_propagate_forward_pre_hook(lambda *_: calls.append(None)) for layer in layers]
         values = {name: graph.edge_fields()[name] for name in fields}
         try:
             with untouched(model), torch.no_grad():
                 out = model(graph.x, graph.data.edge_index, **values)
         except (RuntimeError, ValueError, TypeError, AssertionError, IndexError) as error:
             name, width = type(model).__name__, graph.x.size(1)
-            raise ModelError(f"{name} fails on this graph of {width} features per node: {_first_line(error)}") from error
+            reason = _first_line(error)
+            raise ModelError(f"{name} fails on this graph of {width} features per node: {reason}") from error
         finally:
             for handle in handles:
                 handle.remove()
@@ -106,9 +105,7 @@ class Predictor:
             model=model,
             fields=fields,
             takes_weight="edge_weight" in accepted,
-            probabilities=bool(
-                (out >= 0).all() and torch.allclose(out.sum(1), torch.ones(()).to(out), atol=1e-4)
-            ),
+            probabilities=bool((out >= 0).all() and torch.allclose(out.sum(1), torch.ones(()).to(out), atol=1e-4)),
             depth=len(calls),
             flow=flows.pop() if len(flows) == 1 else None,
             logits=out,
@@ -143,9 +140,7 @@ def _accepted(model: nn.Module) -> set[str]:
 
 def _check_output(out: object, graph: Graph, name: str) -> None:
     if not isinstance(out, torch.Tensor):
-        raise ModelError(
-            f"{name} returns a {type(out).__name__}; a tensor of class scores per node is needed"
-        )
+        raise ModelError(f"{name} returns a {type(out).__name__}; a tensor of class scores per node is needed")
     if out.dim() != 2 or out.size(0) != graph.num_nodes or out.size(1) < 2:
         raise ModelError(
             f"{name} returns a tensor of shape {tuple(out.shape)}; one row of at least two class "

@@ -42,9 +42,7 @@ class Budget:
     def __post_init__(self) -> None:
         for name, value in (("evaluations", self.evaluations), ("seconds", self.seconds)):
             if value is not None and not value > 0:
-                raise InputError(
-                    f"a budget of {value} {name} allows no search; give a positive number or None"
-                )
+                raise InputError(f"a budget of {value} {name} allows no search; give a positive number or None")
 
     def meter(self) -> Meter:
         """A meter that starts now."""

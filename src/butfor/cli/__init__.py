@@ -42,9 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ImportError as problem:
         if (missing := _missing_extra(problem)) is None:
             raise
-        return _fail(
-            f"error: {missing} is not installed; run: pip install 'butfor[{EXTRAS[missing]}]'", WRONG_INPUT
-        )
+        return _fail(f"error: {missing} is not installed; run: pip install 'butfor[{EXTRAS[missing]}]'", WRONG_INPUT)
     except OSError as problem:
         _discard_output()
         place = f"{problem.filename}: " if problem.filename else ""
@@ -58,9 +56,7 @@ def _run(argv: Sequence[str]) -> int:
     from butfor.cli.app import app
 
     try:
-        result = app(
-            list(argv), exit_on_error=False, print_error=False, result_action="return_value", backend=None
-        )
+        result = app(list(argv), exit_on_error=False, print_error=False, result_action="return_value", backend=None)
     except CycloptsError as problem:
         raise InputError(_in_our_words(problem, argv)) from problem
     return result if isinstance(result, int) else 0

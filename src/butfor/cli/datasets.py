@@ -41,9 +41,7 @@ def datasets(
     options = GraphOptions(seed, node_table, False if undirected else None)
     if graph is None:
         if out is not None:
-            raise InputError(
-                f"which graph is to be written to {out}? One of {', '.join(GENERATORS)}, or a file"
-            )
+            raise InputError(f"which graph is to be written to {out}? One of {', '.join(GENERATORS)}, or a file")
         _print_generators(seed or 0)
         return
     if Path(graph).is_dir() and graph not in GENERATORS and out is None:

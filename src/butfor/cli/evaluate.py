@@ -81,9 +81,7 @@ def check_origin(path: Path, results: "Sequence[Counterfactual]", explainer: Exp
                 )
 
 
-def _measured(
-    results: "Sequence[Counterfactual]", data: "Data | None", explainer: Explainer | None
-) -> Metrics:
+def _measured(results: "Sequence[Counterfactual]", data: "Data | None", explainer: Explainer | None) -> Metrics:
     if data is not None and explainer is not None:
         return all_metrics(results, data, explainer.scene.classes)
     unknown = Measure.of([])

@@ -59,9 +59,7 @@ def _uses() -> dict[str, list[_Use]]:
         for item in fields(method):  # type: ignore[arg-type]  # every method is a dataclass; its base says nothing
             kind = _kind(method, item)
             if kind is not None:
-                text = " ".join(
-                    described.get(item.name, "").replace("``", "").replace("None", "none").split()
-                )
+                text = " ".join(described.get(item.name, "").replace("``", "").replace("None", "none").split())
                 found.setdefault(item.name, []).append(_Use(name, kind, item.default, text))
     return found
 
@@ -71,9 +69,7 @@ def _kind(method: type[Method], item: Field[Any]) -> Any:
     if item.default is MISSING:
         return None
     try:
-        kind = (
-            eval(item.type, vars(sys.modules[method.__module__])) if isinstance(item.type, str) else item.type
-        )
+        kind = eval(item.type, vars(sys.modules[method.__module__])) if isinstance(item.type, str) else item.type
     except NameError:  # a type imported for type checkers only
         return None
     return kind if all(_is_plain(part) for part in _parts(kind)) else None
@@ -101,9 +97,7 @@ def _annotation(uses: list[_Use]) -> Any:
 def _help(uses: list[_Use]) -> str:
     if len(uses) == 1:
         return f"{uses[0].help} [default: {_shown(uses[0].default)}]"
-    return " ".join(
-        f"For {use.method}: {use.help.rstrip('.')} [default: {_shown(use.default)}]." for use in uses
-    )
+    return " ".join(f"For {use.method}: {use.help.rstrip('.')} [default: {_shown(use.default)}]." for use in uses)
 
 
 def _shown(default: object) -> str:
@@ -116,8 +110,7 @@ def _flag(name: str) -> str:
 
 _USES = _uses()
 _GROUPS = {
-    name: Group(f"Hyper-parameters of --method {name}", sort_key=20 + number)
-    for number, name in enumerate(METHODS)
+    name: Group(f"Hyper-parameters of --method {name}", sort_key=20 + number) for number, name in enumerate(METHODS)
 }
 
 # All flags of all methods, as one dataclass that cyclopts takes apart again.

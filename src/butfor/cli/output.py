@@ -77,7 +77,7 @@ def stream(
     results = explainer.stream(nodes)
     # tqdm's None means: only where the output is a terminal.
     for _, result in tqdm(
-        results, desc=label, total=len(nodes), unit="node", disable=True if quiet else None
+        results, desc=label, total=len(nodes), unit="node", leave=False, disable=True if quiet else None
     ):
         yield result
 

@@ -55,9 +55,7 @@ def read_graph(name: str, options: GraphOptions) -> "tuple[Data, dict[str, objec
         return data, describe(data)
     path = Path(name)
     if not path.exists():
-        raise GraphError(
-            f"{name} is neither a file or folder nor a generated graph ({', '.join(GENERATORS)})"
-        )
+        raise GraphError(f"{name} is neither a file or folder nor a generated graph ({', '.join(GENERATORS)})")
     if options.graph_seed is not None:
         raise InputError(f"--graph-seed goes with a generated graph, not with the file {name}")
     undirected = options.directed is False
@@ -105,12 +103,9 @@ class Source:
         """
         named = [name for name in ("checkpoint", "published", "model") if getattr(self, name) is not None]
         if len(named) != 1:
-            given = (
-                " and ".join(f"--{name}" for name in named) + " are both given" if named else "none is given"
-            )
+            given = " and ".join(f"--{name}" for name in named) + " are both given" if named else "none is given"
             raise InputError(
-                f"one model is needed and {given}: "
-                "--checkpoint FOLDER, --published FILE or --model MODULE:FACTORY"
+                f"one model is needed and {given}: --checkpoint FOLDER, --published FILE or --model MODULE:FACTORY"
             )
         if self.weights is not None and self.model is None:
             raise InputError(f"--weights goes with --model, not with --{named[0]}")
@@ -133,9 +128,7 @@ class Source:
         if not isinstance(name, str):
             raise ModelError(f"the checkpoint {folder} does not say which graph it is of: give --graph")
         if self.options.graph_seed is not None or self.options.node_table is not None:
-            raise InputError(
-                "--graph-seed and --node-table go with --graph; the checkpoint knows its own graph"
-            )
+            raise InputError("--graph-seed and --node-table go with --graph; the checkpoint knows its own graph")
         table = known.get("node_table")
         options = GraphOptions(
             graph_seed=None if "path" in known else known.get("seed"),

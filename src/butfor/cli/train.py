@@ -52,9 +52,7 @@ def train(
 
     data, info = read_graph(graph, options or GraphOptions())
     model = models.PaperGCN(data.x.size(1), _num_classes(data), hidden)
-    result = models.train(
-        model, data, epochs=epochs, lr=lr, weight_decay=weight_decay, seed=seed, progress=not quiet
-    )
+    result = models.train(model, data, epochs=epochs, lr=lr, weight_decay=weight_decay, seed=seed, progress=not quiet)
     models.save_checkpoint(out, model, data_info=info, result=result)
     test = "no test nodes" if result.test_accuracy is None else f"{result.test_accuracy:.1%} on test nodes"
     say(f"accuracy: {result.train_accuracy:.1%} on training nodes, {test} ({result.epochs} epochs)")

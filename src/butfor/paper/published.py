@@ -105,9 +105,7 @@ def _gnn_explainer(
     size: int | Literal["ground-truth"], fidelity: float, mean_size: float, sparsity: float, accuracy: float
 ) -> PaperRow:
     label = f"GNNExp S={'GT' if size == 'ground-truth' else size}"
-    return PaperRow(
-        label, (RemoveSubgraph(size=size),), fidelity, (mean_size, None), (sparsity, None), accuracy
-    )
+    return PaperRow(label, (RemoveSubgraph(size=size),), fidelity, (mean_size, None), (sparsity, None), accuracy)
 
 
 def _cf_gnn(

@@ -40,9 +40,7 @@ STRETCH = 1.5
 PUSHES = 150
 
 
-def place(
-    num_nodes: int, links: NDArray[np.int64], centre: int, loud: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def place(num_nodes: int, links: NDArray[np.int64], centre: int, loud: NDArray[np.int64]) -> NDArray[np.float64]:
     """A position for each node, in units of about one edge.
 
     Args:
@@ -117,9 +115,7 @@ def _distances(num_nodes: int, links: NDArray[np.int64], part: NDArray[np.int32]
     return np.where(joined, hops, own[:, None] + own[None, :] + 1)
 
 
-def _rings(
-    num_nodes: int, links: NDArray[np.int64], part: NDArray[np.int32], centre: int
-) -> NDArray[np.float64]:
+def _rings(num_nodes: int, links: NDArray[np.int64], part: NDArray[np.int32], centre: int) -> NDArray[np.float64]:
     """Each node on the ring of its hop distance, in the sector of the node it was reached from."""
     # Other parts hang from the centre by a thread, so that one tree holds everything.
     first = np.unique(part, return_index=True)[1]

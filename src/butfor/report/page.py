@@ -89,9 +89,7 @@ def _extent(figure: Figure, artist: Any) -> tuple[float, float]:
     return box.width * 72 / figure.dpi, box.height * 72 / figure.dpi
 
 
-def _legend(
-    figure: Figure, scene: Scene, view: View, styles: dict[int, Style], corner: tuple[float, float]
-) -> Legend:
+def _legend(figure: Figure, scene: Scene, view: View, styles: dict[int, Style], corner: tuple[float, float]) -> Legend:
     from matplotlib.lines import Line2D
 
     def dot(style: Style, size: float = 8, **more: Any) -> Line2D:

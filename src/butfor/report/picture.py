@@ -160,23 +160,17 @@ def _positions(view: View, radius: NDArray[np.float64], size: tuple[float, float
     # A removed edge must show between its ends.
     first, second = removed.T
     apart[first, second] = apart[second, first] = apart[first, second] + (18 if loud else 4)
-    points = place(
-        len(view.nodes), view.links, view.centre, view.ends if loud and not few else removed[:0, 0]
-    )
+    points = place(len(view.nodes), view.links, view.centre, view.ends if loud and not few else removed[:0, 0])
     return fit(points, apart, size, margin=radius + 3, free=removed if loud else removed[:0], longest=110)
 
 
-def _draw_loops(
-    axes: Axes, points: NDArray[np.float64], radius: NDArray[np.float64], loops: NDArray[np.int64]
-) -> None:
+def _draw_loops(axes: Axes, points: NDArray[np.float64], radius: NDArray[np.float64], loops: NDArray[np.int64]) -> None:
     """A small ring at the side of a node that faces away from the middle of the drawing."""
     if len(loops):
         away = points[loops] - points.mean(axis=0) + [0, 1e-6]
         away *= (radius[loops] / np.linalg.norm(away, axis=1))[:, None]
         x, y = (points[loops] + away).T
-        axes.scatter(
-            x, y, s=(1.2 * radius[loops]) ** 2, facecolor="none", edgecolor=FAINT, zorder=1, gid="self-loops"
-        )
+        axes.scatter(x, y, s=(1.2 * radius[loops]) ** 2, facecolor="none", edgecolor=FAINT, zorder=1, gid="self-loops")
 
 
 def _draw_links(
@@ -200,9 +194,7 @@ def _draw_links(
         mine = lines[which]
         if directed:
             heads = _heads(mine, size)
-            axes.add_collection(
-                PolyCollection(list(heads), facecolor=colour, zorder=layer, gid=f"{name}-heads")
-            )
+            axes.add_collection(PolyCollection(list(heads), facecolor=colour, zorder=layer, gid=f"{name}-heads"))
             mine = np.stack([mine[:, 0], heads[:, 1:].mean(axis=1)], axis=1)
         axes.add_collection(LineCollection(list(mine), color=colour, zorder=layer, gid=name, **look))
 

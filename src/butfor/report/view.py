@@ -92,9 +92,7 @@ def _neighbourhood(result: Counterfactual, scene: Scene) -> Neighbourhood:
     graph.check_node(result.target)
     for u, v in result.removed_edges:
         if not (max(u, v) < graph.num_nodes and graph.has_edge(u, v)):
-            raise InputError(
-                f"the removed edge {u}–{v} is not in this graph; give the graph that was explained"
-            )
+            raise InputError(f"the removed edge {u}–{v} is not in this graph; give the graph that was explained")
     flows: tuple[Flow, ...] = ("source_to_target", "target_to_source")
     for flow in flows if result.nodes < graph.num_nodes else ():
         hops = 0

@@ -65,9 +65,7 @@ class Run:
         for item in fields(self):
             theirs, ours = getattr(result, item.name), getattr(self, item.name)
             if theirs != ours:
-                return (
-                    f"another {words.get(item.name, item.name)} ({_shown(theirs)} instead of {_shown(ours)})"
-                )
+                return f"another {words.get(item.name, item.name)} ({_shown(theirs)} instead of {_shown(ours)})"
         return None
 
 
@@ -190,9 +188,7 @@ class Store:
                     partial = line.start
                     continue
                 if difference := self.run.difference(line.result):
-                    raise StoreError(
-                        f"{self.path} holds results of {difference}; choose another file for this run"
-                    )
+                    raise StoreError(f"{self.path} holds results of {difference}; choose another file for this run")
                 if line.result.target in self.done:
                     raise _repeated(self.path, line.number, line.result.target)
                 self.done[line.result.target] = Outcome(line.result.status, line.result.size)
@@ -253,9 +249,7 @@ def _write_all(file: int, content: bytes) -> None:
 
 
 def _repeated(path: Path, number: int, node: int) -> StoreError:
-    return StoreError(
-        f"line {number} of {path} repeats node {node}: two runs were mixed, restore or delete the file"
-    )
+    return StoreError(f"line {number} of {path} repeats node {node}: two runs were mixed, restore or delete the file")
 
 
 def _shown(value: object) -> str:

@@ -1,0 +1,46 @@
+"""What the documents show runs as written."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def blocks(name: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), flags=re.DOTALL)
+
+
+def test_quickstart_runs_as_written(tmp_path: Path) -> None:
+    (code,) = blocks("README.md")
+    assert len(code.strip().splitlines()) <= 12
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    sentence, status = run.stdout.strip().splitlines()
+    assert re.match(r"Node 847 is predicted '\w+' \(0\.\d\d\)\. But for th\w+ \d+ of its 25 edges", sentence)
+    assert status.endswith(".")
+    assert (tmp_path / "quickstart.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_method_in_the_design_document_passes_the_contract(tmp_path: Path) -> None:
+    (code,) = blocks("docs/design.md")
+    module = tmp_path / "first_single.py"
+    module.write_text(code)
+    check = "from first_single import FirstSingle; from butfor.testing import check_method; check_method(FirstSingle())"
+    subprocess.run([sys.executable, "-c", check], cwd=tmp_path, check=True)
+
+
+def test_links_in_the_documents_lead_somewhere() -> None:
+    for document in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
+            assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+@pytest.mark.parametrize("method", ["Greedy", "CFGNN", "RandomPerturbation", "KeepEgo", "RemoveEgo", "RemoveSubgraph"])
+def test_every_method_is_in_the_readme(method: str) -> None:
+    assert f"`{method}`" in (ROOT / "README.md").read_text()
