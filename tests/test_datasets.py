@@ -67,9 +67,7 @@ def test_ground_truth_is_the_motif_itself(name: str) -> None:
     assert torch.equal(data.node_motif[source], data.node_motif[target])
     assert bool((data.node_motif[source] >= 0).all())
     assert torch.bincount(data.node_motif[source]).tolist() == [2 * motif_edges] * motifs
-    shape = {"tree-cycles": [2] * 6, "tree-grid": [2, 2, 2, 2, 3, 3, 3, 3, 4], "ba-shapes": [2, 2, 2, 3, 3]}[
-        name
-    ]
+    shape = {"tree-cycles": [2] * 6, "tree-grid": [2, 2, 2, 2, 3, 3, 3, 3, 4], "ba-shapes": [2, 2, 2, 3, 3]}[name]
     degree = torch.bincount(source, minlength=data.num_nodes)
     assert all(sorted(degree[data.node_motif == i].tolist()) == shape for i in range(motifs))
     # Every motif is joined to a base node that no other motif hangs on.
@@ -131,11 +129,7 @@ def test_seed_decides_everything(name: str) -> None:
     assert torch.equal(torch_state, torch.get_rng_state())
     assert np.array_equal(numpy_state, np.random.get_state()[1])  # noqa: NPY002
     for key in one.keys():  # noqa: SIM118
-        same = (
-            torch.equal(one[key], again[key])
-            if isinstance(one[key], torch.Tensor)
-            else one[key] == again[key]
-        )
+        same = torch.equal(one[key], again[key]) if isinstance(one[key], torch.Tensor) else one[key] == again[key]
         assert same, key
     assert pairs(one) != pairs(other)
     assert not torch.equal(one.test_mask, other.test_mask)

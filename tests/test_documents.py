@@ -22,7 +22,7 @@ def test_quickstart_runs_as_written(tmp_path: Path) -> None:
     command = [sys.executable, "-c", code]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     sentence, status = run.stdout.strip().splitlines()
-    assert re.match(r"Node 847 is predicted '\w+' \(0\.\d\d\)\. But for th\w+ \d+ of its 25 edges", sentence)
+    assert re.match(r"Node 597 is predicted '\w+' \(0\.\d\d\)\. But for th\w+ \d+ of its 14 edges", sentence)
     assert status.endswith(".")
     assert (tmp_path / "quickstart.png").read_bytes().startswith(b"\x89PNG")
 

@@ -155,9 +155,7 @@ def test_single_array_is_no_graph(path: Path) -> None:
         load_graph(path)
 
 
-def test_save_refuses_and_leaves_the_old_file(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_save_refuses_and_leaves_the_old_file(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_graph(tree_cycles(0), path)
     before = path.read_bytes()
     with pytest.raises(InputError, match=r"must end in \.npz"):
@@ -527,9 +525,7 @@ def test_planetoid_with_a_bomb_runs_nothing(tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     for part in ("graph", "allx"):
         (tmp_path / part).mkdir()
-        with pytest.raises(
-            GraphError, match=r"cannot be read: it asks for \w+\.mkdir, which is not an array"
-        ):
+        with pytest.raises(GraphError, match=r"cannot be read: it asks for \w+\.mkdir, which is not an array"):
             load_graph(write_planetoid(tmp_path / part, **{part: Bomb(mark)}))
     assert not mark.exists()
 

@@ -67,9 +67,7 @@ def test_forward_is_the_papers_formula(model: PaperGCN) -> None:
 
 def test_start_is_that_of_the_published_code() -> None:
     model = PaperGCN(10, 4, hidden=25)
-    drawn = torch.cat(
-        [p.flatten() for layer in (model.gc1, model.gc2, model.gc3) for p in layer.parameters()]
-    )
+    drawn = torch.cat([p.flatten() for layer in (model.gc1, model.gc2, model.gc3) for p in layer.parameters()])
     assert drawn.abs().max() <= 0.2
     assert drawn.std().item() == pytest.approx(0.2 / math.sqrt(3), rel=0.1)
     assert bool((model.gc1.bias != 0).all())
@@ -308,9 +306,7 @@ def test_own_weights_roundtrip(tmp_path: Path) -> None:
 def test_weights_that_do_not_fit(tmp_path: Path, changes: dict[str, torch.Tensor], message: str) -> None:
     model = Own()
     before = fingerprint(model)
-    weights = {
-        name: tensor for name, tensor in {**model.state_dict(), **changes}.items() if tensor is not None
-    }
+    weights = {name: tensor for name, tensor in {**model.state_dict(), **changes}.items() if tensor is not None}
     save_file(weights, tmp_path / "w.safetensors")
     with pytest.raises(ModelError, match=message):
         load_weights(model, tmp_path / "w.safetensors")

@@ -98,12 +98,13 @@ class EditSpace:
     allowed: Collection[Pair] | None = None
     costs: Mapping[Pair, float] = field(default_factory=dict)
 
-    def fingerprint(self) -> str:
-        """A short hash of the rules; empty where there are none."""
-        if self == EditSpace():
+    def fingerprint(self, directed: bool) -> str:
+        """A short hash of the rules, however they are written down; empty where there are none."""
+        if not self.protected and self.allowed is None and not self.costs:
             return ""
-        allowed = None if self.allowed is None else sorted(self.allowed)
-        rules = repr((sorted(self.protected), allowed, sorted(self.costs.items())))
+        allowed = None if self.allowed is None else sorted(set(_ordered(self.allowed, directed)))
+        costs = sorted(zip(_ordered(self.costs, directed), self.costs.values(), strict=True))
+        rules = repr((sorted(set(_ordered(self.protected, directed))), allowed, costs))
         return hashlib.sha256(rules.encode()).hexdigest()[:16]
 
     def check(self, graph: Graph) -> None:
@@ -150,8 +151,11 @@ class EditSpace:
 
 def _numbers(pairs: Collection[Pair], number: dict[Pair, int], directed: bool) -> list[int]:
     """The numbers of those pairs that lie in this neighbourhood."""
-    keys = pairs if directed else [(min(pair), max(pair)) for pair in pairs]
-    return [number[key] for key in keys if key in number]
+    return [number[key] for key in _ordered(pairs, directed) if key in number]
+
+
+def _ordered(pairs: Collection[Pair], directed: bool) -> list[Pair]:
+    return list(pairs) if directed else [(min(pair), max(pair)) for pair in pairs]
 
 
 def pack(sets: EditSets) -> NDArray[np.int64]:

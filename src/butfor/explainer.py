@@ -263,7 +263,7 @@ class Explainer:
             method=repr(self.method),
             evaluations=evaluations,
             seed=self.seed,
-            space_id=self.poser.space.fingerprint(),
+            space_id=self.poser.space.fingerprint(self.graph.directed),
             graph_id=self.graph_id,
             model_id=self.model_id,
             note=" ".join(filter(None, [problem.note, proposal.note])),

@@ -74,12 +74,14 @@ def stream(
     explainer: Explainer, nodes: Sequence[int], label: str = "explaining", quiet: bool = False
 ) -> Iterator[Counterfactual]:
     """Results as they come, with a progress bar on standard error if that is a terminal."""
+    from butfor.threads import threads_for
+
     results = explainer.stream(nodes)
     # tqdm's None means: only where the output is a terminal.
-    for _, result in tqdm(
-        results, desc=label, total=len(nodes), unit="node", leave=False, disable=True if quiet else None
-    ):
-        yield result
+    bar = tqdm(results, desc=label, total=len(nodes), unit="node", leave=False, disable=True if quiet else None)
+    with threads_for(explainer.graph.data.num_edges):
+        for _, result in bar:
+            yield result
 
 
 def read_noted(path: Path) -> list[Counterfactual]:

@@ -3,16 +3,13 @@
 import math
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from butfor.cli.output import say
 from butfor.cli.source import GraphOptions, Seed, read_graph
 from butfor.errors import InputError
-
-if TYPE_CHECKING:
-    from torch_geometric.data import Data
 
 __all__ = ["train"]
 
@@ -51,8 +48,9 @@ def train(
     from butfor import models
 
     data, info = read_graph(graph, options or GraphOptions())
-    model = models.PaperGCN(data.x.size(1), _num_classes(data), hidden)
-    result = models.train(model, data, epochs=epochs, lr=lr, weight_decay=weight_decay, seed=seed, progress=not quiet)
+    model, result = models.trained_gcn(
+        data, seed, not quiet, hidden=hidden, epochs=epochs, lr=lr, weight_decay=weight_decay
+    )
     models.save_checkpoint(out, model, data_info=info, result=result)
     test = "no test nodes" if result.test_accuracy is None else f"{result.test_accuracy:.1%} on test nodes"
     say(f"accuracy: {result.train_accuracy:.1%} on training nodes, {test} ({result.epochs} epochs)")
@@ -68,13 +66,6 @@ def _check_settings(epochs: int, lr: float, weight_decay: float, hidden: int) ->
         raise InputError(f"--weight-decay is {weight_decay}; it cannot be negative")
     if hidden < 1:
         raise InputError(f"--hidden is {hidden}; layers need a width of at least 1")
-
-
-def _num_classes(data: "Data") -> int:
-    if "class_names" in data:
-        return len(data.class_names)
-    # What has no classes at all is refused by the training, in better words than here.
-    return 1 if data.y is None or not data.y.numel() else max(1, int(data.y.max()) + 1)
 
 
 def _check_folder(folder: Path, force: bool) -> None:

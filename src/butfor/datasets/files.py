@@ -79,9 +79,7 @@ def load_graphs(
         graphs = _read_pt(path)
     elif path.suffix in _TABLES:
         if nodes is None:
-            raise InputError(
-                f"the edge list {path.name} needs its node table: load_graph(..., nodes='nodes.csv')"
-            )
+            raise InputError(f"the edge list {path.name} needs its node table: load_graph(..., nodes='nodes.csv')")
         graphs = [read_tables(path, Path(nodes))]
     else:
         raise GraphError(f"{path.name} is of no known kind: expected {_KINDS}")
@@ -97,9 +95,7 @@ def _read_folder(folder: Path) -> list[Data]:
             start = "ind." if end == ".graph" else ""
             found = sorted(entry.name for entry in place.glob(f"{start}*{end}"))
             if len(found) > 1:
-                raise GraphError(
-                    f"{place} holds more than one dataset: {', '.join(found)}; keep one per folder"
-                )
+                raise GraphError(f"{place} holds more than one dataset: {', '.join(found)}; keep one per folder")
             if found:
                 return read(place, found[0].removeprefix(start).removesuffix(end))
     raise GraphError(

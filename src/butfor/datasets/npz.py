@@ -62,9 +62,7 @@ def read_npz(path: Path) -> Data:
     arrays = read_arrays(path)
     for required in ("edge_index", "x"):
         if required not in arrays:
-            raise GraphError(
-                f"{path} has no array {required!r}, only {', '.join(sorted(arrays)) or 'nothing'}"
-            )
+            raise GraphError(f"{path} has no array {required!r}, only {', '.join(sorted(arrays)) or 'nothing'}")
     nodes = len(arrays["x"]) if arrays["x"].ndim else 0
     fields: dict[str, Any] = {}
     for name, array in arrays.items():
@@ -84,9 +82,7 @@ _OWN_PROPERTIES = {"batch", "edge_attr", "edge_index", "edge_weight", "pos", "ti
 
 def _field(path: Path, name: str, array: Array, nodes: int) -> Any:
     if array.dtype.kind not in "biufU":
-        raise GraphError(
-            f"array {name} of {path} is of dtype {array.dtype}: only numbers and text can be used"
-        )
+        raise GraphError(f"array {name} of {path} is of dtype {array.dtype}: only numbers and text can be used")
     if name.endswith("_idx"):
         return _mask(path, name, array, nodes)
     if name.endswith("_mask") and array.dtype.kind in "iu" and np.isin(array, (0, 1)).all():
@@ -104,14 +100,11 @@ def _field(path: Path, name: str, array: Array, nodes: int) -> Any:
 
 def _mask(path: Path, name: str, index: Array, nodes: int) -> torch.Tensor:
     if index.ndim != 1 or (index.dtype.kind not in "iu" and index.size):
-        raise GraphError(
-            f"{name} of {path} must be a list of node numbers, not {index.dtype} of {index.shape}"
-        )
+        raise GraphError(f"{name} of {path} must be a list of node numbers, not {index.dtype} of {index.shape}")
     outside = (index < 0) | (index >= nodes)
     if outside.any():
-        raise GraphError(
-            f"{name} of {path} names node {index[outside][0]}, but this graph has nodes 0 to {nodes - 1}"
-        )
+        there = f"this graph has nodes 0 to {nodes - 1}" if nodes else "this graph has no nodes"
+        raise GraphError(f"{name} of {path} names node {index[outside][0]}, but {there}")
     mask = torch.zeros(nodes, dtype=torch.bool)
     mask[torch.from_numpy(index.astype(np.int64))] = True
     return mask
@@ -145,7 +138,5 @@ def _array(key: str, value: object) -> Array:
         return value.detach().cpu().numpy()
     array = np.asarray(value) if isinstance(value, (str, int, float, list, tuple, np.ndarray)) else None
     if array is None or array.dtype.kind not in "biufU":
-        raise GraphError(
-            f"attribute {key} is a {type(value).__name__}, which .npz cannot hold: remove it first"
-        )
+        raise GraphError(f"attribute {key} is a {type(value).__name__}, which .npz cannot hold: remove it first")
     return array

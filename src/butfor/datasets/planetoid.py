@@ -97,9 +97,7 @@ def read_planetoid(folder: Path, prefix: str) -> Data:
     Raises:
         GraphError: if a file is missing, damaged, asks to run code, or does not fit the others.
     """
-    x, tx, allx, y, ty, ally = (
-        _read(folder, prefix, part) for part in ("x", "tx", "allx", "y", "ty", "ally")
-    )
+    x, tx, allx, y, ty, ally = (_read(folder, prefix, part) for part in ("x", "tx", "allx", "y", "ty", "ally"))
     neighbours = _read(folder, prefix, "graph")
     path = folder / f"ind.{prefix}.test.index"
     try:
@@ -107,13 +105,7 @@ def read_planetoid(folder: Path, prefix: str) -> Data:
     except (OSError, ValueError) as problem:
         raise GraphError(f"{path} cannot be read: {problem}") from problem
     first = len(allx)
-    if (
-        len(test) == 0
-        or int(test.min()) != first
-        or len(tx) != len(test)
-        or len(ty) != len(test)
-        or len(ally) != first
-    ):
+    if len(test) == 0 or int(test.min()) != first or len(tx) != len(test) or len(ty) != len(test) or len(ally) != first:
         raise GraphError(
             f"the files ind.{prefix}.* in {folder} do not fit together: {first} nodes before the test nodes, "
             f"{len(ally)} labels for them, {len(tx)} and {len(ty)} rows for {len(test)} test nodes"

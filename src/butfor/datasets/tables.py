@@ -119,23 +119,17 @@ def _node_fields(nodes: pl.DataFrame, path: Path) -> dict[str, Any]:
         for part in nodes["split"].drop_nulls().unique().sort():
             if not str(part).isidentifier():
                 raise GraphError(f"{path} has the split {part!r}: use names like train, val and test")
-            fields[f"{part}_mask"] = torch.from_numpy(
-                (nodes["split"] == part).fill_null(False).to_numpy().copy()
-            )
+            fields[f"{part}_mask"] = torch.from_numpy((nodes["split"] == part).fill_null(False).to_numpy().copy())
     for column in nodes.columns:
         if column.endswith("_mask"):
             known.add(column)
             values = _numbers(nodes[column], path)
             if not np.isin(values, (0, 1)).all():
-                raise GraphError(
-                    f"column {column!r} of {path} is a mask, so it must hold only true/false or 0/1"
-                )
+                raise GraphError(f"column {column!r} of {path} is a mask, so it must hold only true/false or 0/1")
             fields[column] = torch.from_numpy(values.astype(bool))
     features = _numeric(nodes, path, known)
     if features is None:
-        raise GraphError(
-            f"{path} has no numeric column for features; where there are none, add a column of ones"
-        )
+        raise GraphError(f"{path} has no numeric column for features; where there are none, add a column of ones")
     fields["x"] = features
     return fields
 
@@ -153,9 +147,7 @@ def _labels(column: pl.Series, path: Path) -> dict[str, Any]:
 
 def _numeric(table: pl.DataFrame, path: Path, known: set[str]) -> torch.Tensor | None:
     columns = [
-        _numbers(table[name], path)
-        for name in table.columns
-        if name not in known and not _is_text(table[name], path)
+        _numbers(table[name], path) for name in table.columns if name not in known and not _is_text(table[name], path)
     ]
     return torch.from_numpy(np.stack(columns, axis=1)) if columns else None
 
@@ -170,9 +162,7 @@ def _is_text(column: pl.Series, path: Path) -> bool:
     wrong = numbers.is_null() & column.is_not_null()
     if numbers.is_not_null().any() and wrong.any():
         row = _first(wrong)
-        raise GraphError(
-            f"row {row} of {path} has {column[row - 1]!r} in column {column.name!r}, not a number"
-        )
+        raise GraphError(f"row {row} of {path} has {column[row - 1]!r} in column {column.name!r}, not a number")
     return True
 
 

@@ -54,9 +54,7 @@ def read_tu(folder: Path, prefix: str) -> list[Data]:
         )
 
     proper = np.flatnonzero(edges[:, 0] != edges[:, 1])
-    _, first, inverse = np.unique(
-        edges[proper] @ np.array([nodes, 1]), return_index=True, return_inverse=True
-    )
+    _, first, inverse = np.unique(edges[proper] @ np.array([nodes, 1]), return_index=True, return_inverse=True)
     kept = proper[first]  # sorted by source, then target; so the edges of one graph stand together
     per_edge: dict[str, npt.NDArray[Any]] = {}
     if edge_attr is not None:
@@ -77,9 +75,7 @@ def read_tu(folder: Path, prefix: str) -> list[Data]:
         classes, y = np.unique(labels[:, 0], return_inverse=True)
         columns["y"] = torch.split(torch.from_numpy(y), 1)
         shared["class_names"] = [str(label) for label in classes]
-    return [
-        Data(**{key: parts[graph] for key, parts in columns.items()}, **shared) for graph in range(len(sizes))
-    ]
+    return [Data(**{key: parts[graph] for key, parts in columns.items()}, **shared) for graph in range(len(sizes))]
 
 
 def _read(folder: Path, prefix: str, part: str, dtype: type) -> npt.NDArray[Any]:
@@ -87,11 +83,7 @@ def _read(folder: Path, prefix: str, part: str, dtype: type) -> npt.NDArray[Any]
     try:
         with path.open() as lines:
             first = lines.readline()
-        return (
-            np.loadtxt(path, dtype=dtype, delimiter=",", ndmin=2)
-            if first.strip()
-            else np.empty((0, 1), dtype)
-        )
+        return np.loadtxt(path, dtype=dtype, delimiter=",", ndmin=2) if first.strip() else np.empty((0, 1), dtype)
     except FileNotFoundError:
         raise GraphError(f"{folder} has no file {path.name}, which a TUDataset folder needs") from None
     except (OSError, ValueError) as problem:

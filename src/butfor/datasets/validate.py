@@ -21,9 +21,7 @@ def validate(data: Data) -> None:
         GraphError: naming the first thing that is wrong.
     """
     if isinstance(data, HeteroData):
-        raise GraphError(
-            "heterogeneous graphs (HeteroData) are not supported yet: convert with data.to_homogeneous()"
-        )
+        raise GraphError("heterogeneous graphs (HeteroData) are not supported yet: convert with data.to_homogeneous()")
     if not isinstance(data, Data):
         raise GraphError(f"a graph must be a torch_geometric.data.Data, not a {type(data).__name__}")
     edge_index = _edge_index(data)
@@ -51,9 +49,7 @@ def _edge_index(data: Data) -> Tensor:
 def _features(data: Data) -> Tensor:
     x = data.x if "x" in data else None
     if not isinstance(x, Tensor):
-        raise GraphError(
-            "this graph has no node features x: where there are none, use torch.ones(num_nodes, 1)"
-        )
+        raise GraphError("this graph has no node features x: where there are none, use torch.ones(num_nodes, 1)")
     if x.dim() != 2:
         raise GraphError(f"x has shape {tuple(x.shape)}, but must be [nodes, features]")
     if x.size(0) == 0:
@@ -72,9 +68,7 @@ def _check_range(edge_index: Tensor, nodes: int) -> None:
     outside = (edge_index < 0) | (edge_index >= nodes)
     edge = int(outside.any(dim=0).nonzero()[0])
     verb, row = ("starts at", 0) if bool(outside[0, edge]) else ("points to", 1)
-    raise GraphError(
-        f"edge {edge} {verb} node {int(edge_index[row, edge])}, but this graph has nodes 0 to {nodes - 1}"
-    )
+    raise GraphError(f"edge {edge} {verb} node {int(edge_index[row, edge])}, but this graph has nodes 0 to {nodes - 1}")
 
 
 def _check_attribute(key: str, value: Tensor, nodes: int, edges: int) -> None:
@@ -90,9 +84,7 @@ def _check_attribute(key: str, value: Tensor, nodes: int, edges: int) -> None:
         if rows != nodes:
             raise GraphError(f"{key} has {_rows(rows)}, but this graph has {nodes} nodes")
     elif key == "y" and rows not in (nodes, 1):
-        raise GraphError(
-            f"y has {_rows(rows)}, but this graph has {nodes} nodes (or give one for the whole graph)"
-        )
+        raise GraphError(f"y has {_rows(rows)}, but this graph has {nodes} nodes (or give one for the whole graph)")
 
 
 def _rows(rows: int | None) -> str:
@@ -107,6 +99,4 @@ def _check_finite(key: str, value: Tensor, what: str) -> None:
     if len(bad):
         place = tuple(bad[0].tolist())
         where = f"{what} {place[0]}" + (f", column {place[1]}" if len(place) > 1 else "")
-        raise GraphError(
-            f"{key} of {where} is {value[place].item()}: {len(bad)} of its values are not finite"
-        )
+        raise GraphError(f"{key} of {where} is {value[place].item()}: {len(bad)} of its values are not finite")

@@ -101,9 +101,7 @@ def load_checkpoint(folder: str | os.PathLike[str]) -> tuple[PaperGCN, dict[str,
     cls, names = _ARCHITECTURES[info["architecture"]]
     arguments = info.get("arguments")
     if not isinstance(arguments, dict) or sorted(arguments) != sorted(names):
-        raise ModelError(
-            f"{folder / _INFO} must give the arguments {', '.join(names)}, but gives {arguments!r}"
-        )
+        raise ModelError(f"{folder / _INFO} must give the arguments {', '.join(names)}, but gives {arguments!r}")
     for name, value in arguments.items():
         if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 10_000_000:
             raise ModelError(f"{folder / _INFO} says {name} is {value!r}, which is no size of a layer")

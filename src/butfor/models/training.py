@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from ..datasets.validate import validate
 from ..errors import GraphError, ModelError
+from ..threads import threads_for
 from .gcn import PaperGCN
 
 if TYPE_CHECKING:
@@ -61,10 +62,8 @@ def train(
     labels, train_mask = _supervision(data)
     reset = getattr(model, "reset_parameters", None)
     if not callable(reset):
-        raise ModelError(
-            f"{type(model).__name__} has no reset_parameters(), so it cannot be trained from scratch"
-        )
-    with _seeded(seed, data.x.device):
+        raise ModelError(f"{type(model).__name__} has no reset_parameters(), so it cannot be trained from scratch")
+    with _seeded(seed, data.x.device), threads_for(data.num_edges):
         reset()
         optimizer = torch.optim.Adam(model.parameters(), lr=lr, weight_decay=weight_decay)
         model.train()
@@ -78,9 +77,7 @@ def train(
                 )
             loss = nn.functional.cross_entropy(logits[train_mask], labels[train_mask])
             if not torch.isfinite(loss):
-                raise ModelError(
-                    f"the training loss is {loss.item()} after {epoch} epochs: lower lr (it is {lr})"
-                )
+                raise ModelError(f"the training loss is {loss.item()} after {epoch} epochs: lower lr (it is {lr})")
             loss.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(model.parameters(), clip)
             optimizer.step()
@@ -102,8 +99,17 @@ def train(
     )
 
 
-def trained_gcn(data: Data, seed: int = 0, progress: bool = False) -> tuple[PaperGCN, TrainingResult]:
-    """Return the paper's GCN trained on this graph with the paper's settings.
+def trained_gcn(
+    data: Data,
+    seed: int = 0,
+    progress: bool = False,
+    *,
+    hidden: int = 20,
+    epochs: int = 1000,
+    lr: float = 0.001,
+    weight_decay: float = 0.001,
+) -> tuple[PaperGCN, TrainingResult]:
+    """Return the paper's GCN trained on this graph, with the paper's settings unless told otherwise.
 
     Raises:
         GraphError: if the graph is malformed or has no labels or no training nodes.
@@ -111,8 +117,9 @@ def trained_gcn(data: Data, seed: int = 0, progress: bool = False) -> tuple[Pape
     labels, _ = _supervision(data)
     num_classes = len(data.class_names) if "class_names" in data else int(labels.max()) + 1
     with _seeded(seed, data.x.device):  # even building a module draws from the global generator
-        model = PaperGCN(data.x.size(1), num_classes).to(data.x.device)
-    return model, train(model, data, seed=seed, progress=progress)
+        model = PaperGCN(data.x.size(1), num_classes, hidden).to(data.x.device)
+    result = train(model, data, epochs=epochs, lr=lr, weight_decay=weight_decay, seed=seed, progress=progress)
+    return model, result
 
 
 @contextmanager

@@ -59,9 +59,7 @@ def fit_weights(model: nn.Module, weights: Mapping[str, Tensor], origin: str) ->
     if missing := sorted(expected.keys() - weights.keys()):
         raise ModelError(f"{origin} has no {missing[0]}, which {kind} needs; it has {_list(weights)}")
     if unknown := sorted(weights.keys() - expected.keys()):
-        raise ModelError(
-            f"{origin} has a tensor {unknown[0]}, which {kind} does not know; it knows {_list(expected)}"
-        )
+        raise ModelError(f"{origin} has a tensor {unknown[0]}, which {kind} does not know; it knows {_list(expected)}")
     for name, want in expected.items():  # in the model's order: a file keeps none
         tensor = weights[name]
         if tensor.shape != want.shape:
@@ -107,21 +105,15 @@ def _tensors(model: nn.Module) -> dict[str, Tensor]:
     state = model.state_dict()
     for name, tensor in state.items():
         if not isinstance(tensor, Tensor):
-            raise ModelError(
-                f"{type(model).__name__} keeps a {type(tensor).__name__} as {name}, not a tensor"
-            )
+            raise ModelError(f"{type(model).__name__} keeps a {type(tensor).__name__} as {name}, not a tensor")
         if is_lazy(tensor):
-            raise ModelError(
-                f"{name} of {type(model).__name__} has no size yet: run the model once on the graph"
-            )
+            raise ModelError(f"{name} of {type(model).__name__} has no size yet: run the model once on the graph")
     return state
 
 
 def _check_finite(name: str, tensor: Tensor, origin: str) -> None:
     if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-        raise ModelError(
-            f"{name} in {origin} has {int((~torch.isfinite(tensor)).sum())} values that are not finite"
-        )
+        raise ModelError(f"{name} in {origin} has {int((~torch.isfinite(tensor)).sum())} values that are not finite")
 
 
 def _list(names: Mapping[str, object]) -> str:
