@@ -473,7 +473,7 @@ def test_ctrl_c_elsewhere(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("butfor.models.train", interrupted)
+    monkeypatch.setattr("butfor.models.trained_gcn", interrupted)
     assert main(["train", str(place / "graph.npz"), "--out", str(place / "new")]) == 130
     assert capsys.readouterr().err == "interrupted\n"
     assert not (place / "new").exists()
