@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from butfor.errors import ButforError
     from butfor.explainer import Explainer, explain
     from butfor.goal import Goal
-    from butfor.methods import CFGNN, Greedy, KeepEgo, RandomPerturbation, RemoveEgo, RemoveSubgraph
+    from butfor.methods import CFGNN, Exact, Greedy, KeepEgo, RandomPerturbation, RemoveEgo, RemoveSubgraph
     from butfor.problem import Budget
     from butfor.version import __version__
 
@@ -22,6 +22,7 @@ __all__ = [
     "ButforError",
     "Counterfactual",
     "EditSpace",
+    "Exact",
     "Explainer",
     "Goal",
     "Greedy",
@@ -45,6 +46,7 @@ _HOME = {
     "CFGNN": "methods",
     "Counterfactual": "counterfactual",
     "EditSpace": "edits",
+    "Exact": "methods",
     "Explainer": "explainer",
     "Goal": "goal",
     "Greedy": "methods",

@@ -6,7 +6,10 @@ X·W. `gcn_oracle` offers it only after it was seen to reproduce the model's own
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
@@ -16,7 +19,7 @@ from torch_geometric.nn import GCN, GCNConv
 
 from butfor.edits import pack as pack_sets
 from butfor.models.gcn import PaperGCN
-from butfor.oracle import Oracle, Relaxation
+from butfor.oracle import ModelOracle, Oracle, Relaxation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
     from butfor.predictor import Predictor
 
 __all__ = ["GCNOracle", "Stack", "gcn_oracle"]
+
+# Rounding in float32 moves scores by about a tenth of this.
+NEARLY_A_TIE = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +104,22 @@ def _plain(layers: tuple[Any, ...]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class GCNOracle(Oracle):
-    """True deletion and gradients for a `Stack`."""
+    """True deletion and gradients for a `Stack`; the general oracle decides what is nearly a tie."""
 
-    graph: Graph
-    predictor: Predictor
+    general: ModelOracle
     stack: Stack
     _arrays: tuple[Any, ...]
     _places: WeakKeyDictionary[Edits, _Place] = field(default_factory=WeakKeyDictionary, repr=False)
+
+    @property
+    def graph(self) -> Graph:
+        """The whole graph."""
+        return self.general.graph
+
+    @property
+    def predictor(self) -> Predictor:
+        """The model."""
+        return self.general.predictor
 
     def logits(self, asked: Sequence[tuple[Edits, NDArray[np.int64]]]) -> list[Tensor]:
         """One compiled pass for each edit set."""
@@ -120,7 +135,11 @@ class GCNOracle(Oracle):
             problem = np.full(len(rows), number)
             ones = np.ones(packed.pointers[-1], packed.first.dtype)
             forward_sets(packed.arrays, self._arrays, problem, packed.pointers, rows, ones, out)
-            answers.append(torch.from_numpy(out))
+            scores = torch.from_numpy(out)
+            close = _close(scores)
+            if len(close):
+                scores[close] = self.general.logits([(asked[number][0], rows[close])])[0]
+            answers.append(scores)
         return answers
 
     def relax(self, asked: Sequence[Edits]) -> Relaxation:
@@ -129,18 +148,80 @@ class GCNOracle(Oracle):
             _Pack.of([self._place(edits) for edits in asked]), self._arrays, self.predictor.num_classes
         )
 
+    def extensions(
+        self,
+        edits: Edits,
+        prefixes: NDArray[np.int64],
+        candidates: NDArray[np.int64],
+        pointers: NDArray[np.int64],
+        threads: int = 1,
+    ) -> Tensor:
+        """Only what each further edit changes is computed anew."""
+        from butfor.gcn_extensions import extend
+
+        frame = self._place(edits).frame
+        out = np.empty((len(candidates), self.predictor.num_classes), frame[6].dtype)
+        # Cut so that each thread has about as many edit sets; what is computed does not depend on it.
+        cuts = np.unique(np.searchsorted(pointers, np.linspace(0, len(candidates), threads + 1)))
+        parts = [slice(first, last) for first, last in pairwise(cuts)]
+
+        def run(part: slice) -> None:
+            extend(frame, self._arrays, prefixes[part], candidates, pointers[part.start : part.stop + 1], out)
+
+        if len(parts) > 1:
+            with ThreadPoolExecutor(len(parts)) as pool:
+                list(pool.map(run, parts))
+        elif parts:
+            run(parts[0])
+        scores = torch.from_numpy(out)
+        close = _close(scores)
+        if len(close):
+            rows = np.searchsorted(pointers, close, side="right") - 1
+            sets = np.concatenate([prefixes[rows], candidates[close, None]], axis=1)
+            scores[close] = self.general.logits([(edits, sets)])[0]
+        return scores
+
+    def relevant(self, edits: Edits) -> NDArray[np.bool_]:
+        """An edit that deletes nothing within L hops of the target cannot matter."""
+        *_, rows, _ = self._place(edits).frame
+        visible: NDArray[np.bool_] = np.diff(rows) > 0
+        return visible
+
+    def alike(self, edits: Edits) -> NDArray[np.int64]:
+        """Edits that only lower the degree of the same nodes L hops away, by as much, are alike.
+
+        No row of such a node is ever computed: the target sees nothing of it but its degree.
+        """
+        levels, _, _, receiver, _, _, base, _, _, rows, entries = self._place(edits).frame
+        kinds: dict[tuple[Any, ...], int] = {}
+        numbers = np.arange(len(edits))
+        for edit in np.flatnonzero(np.diff(rows) > 0):
+            mine = entries[rows[edit] : rows[edit + 1]]
+            if (receiver[mine] >= levels[-2]).all():
+                loss = sorted(zip(receiver[mine].tolist(), base[mine].tolist(), strict=True))
+                numbers[edit] = kinds.setdefault((edits.costs[edit], *loss), int(edit))
+        return numbers
+
     def _place(self, edits: Edits) -> _Place:
         if edits not in self._places:
             self._places[edits] = _Place.of(edits, self)
         return self._places[edits]
 
 
-def gcn_oracle(graph: Graph, predictor: Predictor) -> GCNOracle | None:
+def gcn_oracle(general: ModelOracle) -> GCNOracle | None:
     """The fast oracle for this model, or None where it is not a plain stack of GCN layers."""
-    stack = Stack.of(predictor.model)
-    if stack is None or predictor.probabilities or graph.x.device.type != "cpu" or "edge_attr" in predictor.fields:
+    stack = Stack.of(general.predictor.model)
+    on_cpu = general.graph.x.device.type == "cpu"
+    if stack is None or general.predictor.probabilities or not on_cpu or "edge_attr" in general.predictor.fields:
         return None
-    return GCNOracle(graph, predictor, stack, stack.arrays())
+    return GCNOracle(general, stack, stack.arrays())
+
+
+def _close(scores: Tensor) -> NDArray[np.int64]:
+    """The rows whose first and second class are so close that rounding could swap them."""
+    first, second = scores.topk(2, dim=1).values.T
+    nearly: NDArray[np.int64] = np.flatnonzero((first - second <= NEARLY_A_TIE * (1 + first.abs())).numpy())
+    return nearly
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +236,28 @@ class _Place:
     loop: NDArray[Any]
     first: NDArray[Any]
     num_edits: int
+
+    @cached_property
+    def frame(self) -> tuple[NDArray[Any], ...]:
+        """What `gcn_extensions` reads: the same edges, also by sender and by edit."""
+        receiver = np.repeat(np.arange(len(self.loop)), np.diff(self.rows))
+        order = np.lexsort([receiver, self.sender])
+        nodes = np.arange(len(self.loop) + 1)
+        by_edit = np.argsort(self.edit, kind="stable")
+        by_edit = by_edit[np.searchsorted(self.edit[by_edit], 0) :]
+        return (
+            self.levels,
+            self.rows,
+            self.sender,
+            receiver,
+            self.loop,
+            self.first,
+            self.base,
+            np.searchsorted(self.sender[order], nodes),
+            order,
+            np.searchsorted(self.edit[by_edit], np.arange(self.num_edits + 1)),
+            by_edit,
+        )
 
     @classmethod
     def of(cls, edits: Edits, oracle: GCNOracle) -> _Place:

@@ -66,6 +66,25 @@ class Oracle(ABC):
     def relax(self, asked: Sequence[Edits]) -> Relaxation | None:
         """The relaxation for these targets; None where the model has no faithful one."""
 
+    @abstractmethod
+    def extensions(
+        self,
+        edits: Edits,
+        prefixes: NDArray[np.int64],
+        candidates: NDArray[np.int64],
+        pointers: NDArray[np.int64],
+        threads: int = 1,
+    ) -> Tensor:
+        """The scores after prefix ``i`` and candidate ``j``, for j from pointers[i] to pointers[i + 1]."""
+
+    @abstractmethod
+    def relevant(self, edits: Edits) -> NDArray[np.bool_]:
+        """Which edits can matter at all: False only where it is certain that they cannot."""
+
+    @abstractmethod
+    def alike(self, edits: Edits) -> NDArray[np.int64]:
+        """A number for each edit; edits with the same number may be exchanged in any set, at the same cost."""
+
 
 @dataclass(frozen=True, eq=False)
 class ModelOracle(Oracle):
@@ -105,6 +124,26 @@ class ModelOracle(Oracle):
             return None
         relaxation = _ModelRelaxation(self, asked)
         return relaxation if self._faithful(relaxation, asked) else None
+
+    def extensions(
+        self,
+        edits: Edits,
+        prefixes: NDArray[np.int64],
+        candidates: NDArray[np.int64],
+        pointers: NDArray[np.int64],
+        threads: int = 1,  # noqa: ARG002
+    ) -> Tensor:
+        """Each one a set like any other; torch uses threads as it likes."""
+        sets = np.repeat(prefixes, np.diff(pointers), axis=0)
+        return self.logits([(edits, np.concatenate([sets, candidates[:, None]], axis=1))])[0]
+
+    def relevant(self, edits: Edits) -> NDArray[np.bool_]:
+        """Nothing is known of the layers, so any edit may matter."""
+        return np.ones(len(edits), dtype=bool)
+
+    def alike(self, edits: Edits) -> NDArray[np.int64]:
+        """Nothing is known of the layers, so no two edits are alike."""
+        return np.arange(len(edits))
 
     def _cuts(self, edits: Edits, count: int) -> int:
         if not self.separable:

@@ -86,8 +86,8 @@ class Poser:
 
     @cached_property
     def _local(self) -> tuple[Oracle, ...]:
-        fast = gcn_oracle(self.graph, self.predictor)
         general = ModelOracle(self.predictor, self.graph)
+        fast = gcn_oracle(general)
         return (general,) if fast is None else (fast, general)
 
     @cached_property

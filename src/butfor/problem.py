@@ -79,6 +79,8 @@ class Proposal:
         lower_bound: proved: no set that costs less reaches the goal.
         exhausted: proved: no set of allowed edits reaches it.
         evaluations: edit sets that were put to the oracle.
+        alternatives: other sets, as cheap as the best candidate.
+        complete: proved: with the best candidate these are all sets of that cost.
         note: what the user should know about this search.
     """
 
@@ -86,6 +88,8 @@ class Proposal:
     lower_bound: float = 0.0
     exhausted: bool = False
     evaluations: int = 0
+    alternatives: tuple[tuple[int, ...], ...] = ()
+    complete: bool = False
     note: str = ""
 
 

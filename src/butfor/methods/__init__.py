@@ -3,6 +3,7 @@
 from butfor.methods.base import BatchMethod, Method
 from butfor.methods.cf_gnn import CFGNN
 from butfor.methods.ego import KeepEgo, RemoveEgo
+from butfor.methods.exact import Exact
 from butfor.methods.greedy import Greedy
 from butfor.methods.random import RandomPerturbation
 from butfor.methods.subgraph import RemoveSubgraph
@@ -11,6 +12,7 @@ __all__ = [
     "CFGNN",
     "METHODS",
     "BatchMethod",
+    "Exact",
     "Greedy",
     "KeepEgo",
     "Method",
@@ -21,6 +23,7 @@ __all__ = [
 
 # The names the command line knows them by.
 METHODS: dict[str, type[Method]] = {
+    "exact": Exact,
     "greedy": Greedy,
     "cf-gnn": CFGNN,
     "random": RandomPerturbation,
