@@ -11,6 +11,7 @@ from butfor.errors import InputError, StoreError
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterable, Sequence
 
     from matplotlib.figure import Figure
     from torch import nn
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from butfor.report.scene import Scene
 
 __all__ = ["SCHEMA", "Counterfactual", "Prediction", "Status"]
+
+Pair = tuple[int, int]
 
 # The version of the dictionary form; raise it when a field changes its meaning.
 SCHEMA = 1
@@ -86,6 +89,10 @@ class Counterfactual:
         space_id: fingerprint of what may be edited; empty where every edge may go at cost 1.
         graph_id: fingerprint of the graph.
         model_id: fingerprint of the model and its weights.
+        alternatives: other sets of edges that do it at the same cost, each verified, where the method was
+            asked for them.
+        necessity: where all smallest sets are known, each edge that is in one of them with the share of
+            them that contain it: (source, target, share). Share 1: nothing as small does without it.
         note: anything unusual about this result.
         seconds: wall time, shared among the targets of a batch.
         versions: of the libraries that computed it.
@@ -95,7 +102,7 @@ class Counterfactual:
     status: Status
     before: Prediction
     after: Prediction | None
-    removed_edges: tuple[tuple[int, int], ...]
+    removed_edges: tuple[Pair, ...]
     cost: float
     lower_bound: float | None
     nodes: int
@@ -108,6 +115,8 @@ class Counterfactual:
     space_id: str
     graph_id: str
     model_id: str
+    alternatives: tuple[tuple[Pair, ...], ...] = ()
+    necessity: tuple[tuple[int, int, float], ...] | None = None
     note: str = ""
     seconds: float = field(default=0.0, compare=False)
     versions: dict[str, str] = field(default_factory=dict, compare=False)
@@ -170,6 +179,8 @@ class Counterfactual:
             "before": asdict(self.before),
             "after": None if self.after is None else asdict(self.after),
             "removed_edges": [list(pair) for pair in self.removed_edges],
+            "alternatives": [[list(pair) for pair in other] for other in self.alternatives],
+            "necessity": None if self.necessity is None else [list(share) for share in self.necessity],
             "versions": dict(self.versions),
         }
         return {"schema": SCHEMA, **plain}
@@ -194,7 +205,10 @@ class Counterfactual:
             given["status"] = Status(given["status"])
             given["before"] = Prediction(**given["before"])
             given["after"] = None if given["after"] is None else Prediction(**given["after"])
-            given["removed_edges"] = tuple((int(u), int(v)) for u, v in given["removed_edges"])
+            given["removed_edges"] = _pairs(given["removed_edges"])
+            given["alternatives"] = tuple(_pairs(other) for other in given.get("alternatives", ()))
+            if given.get("necessity") is not None:
+                given["necessity"] = tuple((int(u), int(v), float(share)) for u, v, share in given["necessity"])
             result = cls(**given)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise StoreError(f"this is not a counterfactual: {error}") from error
@@ -203,3 +217,7 @@ class Counterfactual:
                 f"the counterfactual of node {result.target} contradicts itself: removed edges and outcome"
             )
         return result
+
+
+def _pairs(plain: Iterable[Sequence[int]]) -> tuple[Pair, ...]:
+    return tuple((int(u), int(v)) for u, v in plain)

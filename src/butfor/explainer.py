@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import platform
 import time
+from collections import Counter
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -248,12 +249,16 @@ class Explainer:
         else:
             status = Status.IMPOSSIBLE if proposal.exhausted else Status.UNKNOWN
         near = problem.edits.neighbourhood
+        removed = problem.edits.pairs(chosen)
+        others = [] if logits is None else [other for other in proposal.alternatives if tuple(other) != tuple(chosen)]
+        alternatives = tuple(problem.edits.pairs(other) for other in others if verify(problem, other) is not None)
+        all_known = proposal.complete and tuple(chosen) == proposal.candidates[0] and len(alternatives) == len(others)
         return Counterfactual(
             target=problem.target,
             status=status,
             before=self._prediction(problem.logits),
             after=None if logits is None else self._prediction(logits),
-            removed_edges=problem.edits.pairs(chosen),
+            removed_edges=removed,
             cost=cost,
             lower_bound=None if status is Status.IMPOSSIBLE else proposal.lower_bound,
             nodes=near.num_nodes,
@@ -266,6 +271,8 @@ class Explainer:
             space_id=self.poser.space.fingerprint(self.graph.directed),
             graph_id=self.graph_id,
             model_id=self.model_id,
+            alternatives=alternatives,
+            necessity=_necessity([removed, *alternatives]) if all_known else None,
             note=" ".join(filter(None, [problem.note, proposal.note])),
             versions=versions(),
             _scene=self.scene,
@@ -276,6 +283,12 @@ class Explainer:
         return Prediction(label, self.scene.class_name(label), float(logits.softmax(-1)[label]))
 
 
+def _necessity(sets: Sequence[Sequence[tuple[int, int]]]) -> tuple[tuple[int, int, float], ...]:
+    counts = Counter(pair for removed in sets for pair in removed)
+    return tuple((u, v, count / len(sets)) for (u, v), count in sorted(counts.items()))
+
+
+@cache
 def versions() -> dict[str, str]:
     """What results are computed with."""
     return {
