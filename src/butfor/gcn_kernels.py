@@ -124,35 +124,19 @@ def forward(pack: Any, stack: Any, weights: Any, degrees: Any, out: Any) -> None
 
 
 @_jit
-def forward_sets(pack: Any, stack: Any, problem: Any, offsets: Any, sets: Any, weights: Any, out: Any) -> None:
-    """Scores of each row's target after the edits of that row; ``weights`` are ones, and ones again after."""
-    nodes, levels, rows, sender, edit, base, loop, first = pack
+def forward_sets(pack: Any, stack: Any, sets: Any, weights: Any, out: Any) -> None:
+    """Scores of the pack's one target after the edits of each row; ``weights`` are ones, and ones again after."""
+    _, levels, rows, sender, edit, base, loop, first = pack
     scale, m, h = _scratch(levels, stack, first)
     for q in range(len(sets)):
-        p = problem[q]
-        a, b = nodes[p], nodes[p + 1]
-        for k in range(sets.shape[1]):
-            if sets[q, k] >= 0:
-                weights[offsets[p] + sets[q, k]] = 0.0
-        _activations(
-            levels[p],
-            rows[a : b + 1],
-            sender,
-            edit,
-            base,
-            loop[a:b],
-            first[a:b],
-            weights,
-            weights,
-            stack,
-            scale,
-            m,
-            h,
-        )
+        for chosen in sets[q]:
+            if chosen >= 0:
+                weights[chosen] = 0.0
+        _activations(levels[0], rows, sender, edit, base, loop, first, weights, weights, stack, scale, m, h)
         _head(stack, h, out[q])
-        for k in range(sets.shape[1]):
-            if sets[q, k] >= 0:
-                weights[offsets[p] + sets[q, k]] = 1.0
+        for chosen in sets[q]:
+            if chosen >= 0:
+                weights[chosen] = 1.0
 
 
 @_jit

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = ["GCNOracle", "Stack", "gcn_oracle"]
 
+# Edit sets that it takes to make up for the start of a thread.
+WORTH_A_THREAD = 4096
+
 # Rounding in float32 moves scores by about a tenth of this.
 NEARLY_A_TIE = 1e-5
 
@@ -125,20 +128,16 @@ class GCNOracle(Oracle):
         """One compiled pass for each edit set."""
         from butfor.gcn_kernels import forward_sets
 
-        if not asked:
-            return []
-        packed = _Pack.of([self._place(edits) for edits, _ in asked])
         answers = []
-        for number, (_, sets) in enumerate(asked):
-            rows = pack_sets(sets)
+        for edits, sets in asked:
+            packed, rows = self._place(edits).packed, pack_sets(sets)
             out = np.empty((len(rows), self.predictor.num_classes), packed.first.dtype)
-            problem = np.full(len(rows), number)
-            ones = np.ones(packed.pointers[-1], packed.first.dtype)
-            forward_sets(packed.arrays, self._arrays, problem, packed.pointers, rows, ones, out)
+            ones = np.ones(len(edits), packed.first.dtype)
+            forward_sets(packed.arrays, self._arrays, rows, ones, out)
             scores = torch.from_numpy(out)
             close = _close(scores)
             if len(close):
-                scores[close] = self.general.logits([(asked[number][0], rows[close])])[0]
+                scores[close] = self.general.logits([(edits, rows[close])])[0]
             answers.append(scores)
         return answers
 
@@ -162,17 +161,18 @@ class GCNOracle(Oracle):
         frame = self._place(edits).frame
         out = np.empty((len(candidates), self.predictor.num_classes), frame[6].dtype)
         # Cut so that each thread has about as many edit sets; what is computed does not depend on it.
-        cuts = np.unique(np.searchsorted(pointers, np.linspace(0, len(candidates), threads + 1)))
-        parts = [slice(first, last) for first, last in pairwise(cuts)]
+        parts = min(threads, len(candidates) // WORTH_A_THREAD + 1)
+        cuts = np.unique(np.searchsorted(pointers, np.linspace(0, len(candidates), parts + 1)))
+        slices = [slice(first, last) for first, last in pairwise(cuts)]
 
         def run(part: slice) -> None:
             extend(frame, self._arrays, prefixes[part], candidates, pointers[part.start : part.stop + 1], out)
 
-        if len(parts) > 1:
-            with ThreadPoolExecutor(len(parts)) as pool:
-                list(pool.map(run, parts))
-        elif parts:
-            run(parts[0])
+        if len(slices) > 1:
+            with ThreadPoolExecutor(len(slices)) as pool:
+                list(pool.map(run, slices))
+        elif slices:
+            run(slices[0])
         scores = torch.from_numpy(out)
         close = _close(scores)
         if len(close):
@@ -236,6 +236,11 @@ class _Place:
     loop: NDArray[Any]
     first: NDArray[Any]
     num_edits: int
+
+    @cached_property
+    def packed(self) -> _Pack:
+        """A pack of this place alone."""
+        return _Pack.of([self])
 
     @cached_property
     def frame(self) -> tuple[NDArray[Any], ...]:

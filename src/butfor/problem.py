@@ -146,12 +146,21 @@ class Problem:
     def ask(self, sets: EditSets, meter: Meter | None = None) -> Answers:
         """Put edit sets to the oracle, and count them."""
         packed = pack(sets)
+        return self._answers(packed, self.oracle.logits([(self.edits, packed)])[0], meter)
+
+    def extend(self, chosen: Sequence[int], candidates: NDArray[np.int64], meter: Meter | None = None) -> Answers:
+        """Put ``chosen`` and one more of the candidates to the oracle, each in turn."""
+        prefix = np.array(chosen, dtype=np.int64)[None]
+        logits = self.oracle.extensions(self.edits, prefix, candidates, np.array([0, len(candidates)]))
+        sets = np.concatenate([np.repeat(prefix, len(candidates), axis=0), candidates[:, None]], axis=1)
+        return self._answers(sets, logits, meter)
+
+    def _answers(self, sets: NDArray[np.int64], logits: Tensor, meter: Meter | None) -> Answers:
         if meter is not None:
-            meter.evaluations += len(packed)
-        logits = self.oracle.logits([(self.edits, packed)])[0]
+            meter.evaluations += len(sets)
         reached = self.goal.reached(logits, self.before).cpu().numpy()
         if self.refuted:
-            again = [frozenset(row[row >= 0].tolist()) in self.refuted for row in packed]
+            again = [frozenset(row[row >= 0].tolist()) in self.refuted for row in sets]
             reached &= ~np.array(again, dtype=bool)
         return Answers(logits, self.goal.margin(logits, self.before).cpu().double().numpy(), reached)
 

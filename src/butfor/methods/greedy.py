@@ -47,7 +47,7 @@ class Greedy(Method):
         found = False
         while not found and len(chosen) < len(costs) and not meter.spent:
             candidates = self._candidates(problem, chosen, meter)
-            answers = problem.ask([[*chosen, edit] for edit in candidates], meter)
+            answers = problem.extend(chosen, candidates, meter)
             found = bool(answers.reached.any())
             if not chosen and not found and len(candidates) == len(costs):
                 # Every single edit was tried, so two are needed, or there is nothing to be had.
