@@ -42,7 +42,7 @@ def main() -> None:
             start = time.perf_counter()
             results = butfor.explain(model, data, [int(node) for node in published], method)
             seconds = (time.perf_counter() - start) / len(results)
-            m = butfor.evaluation.evaluate(results, data, classes)
+            m = butfor.evaluation.evaluate(results, data, classes, motifs=True)
             acc, strict = (f"{x.mean:.2f}" if x.count else "–" for x in (m.accuracy, m.strict_accuracy))
             print(
                 f"{name:<12} {label:<22} {f'{m.found}/{m.total}':>9} {m.size!s:>16} {m.sparsity!s:>12} {acc:>5} "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -37,6 +37,7 @@ class Case:
     name: str
     model: torch.nn.Module
     data: Data
+    classes: int
     directed: bool
     protected: Edges = ()
     tenths: dict[Pair, int] = field(default_factory=dict)
@@ -48,6 +49,29 @@ class Case:
         """The edges as a person counts them, self-loops left out."""
         pairs = [(u, v) if self.directed else (min(u, v), max(u, v)) for u, v in self.data.edge_index.T.tolist()]
         return sorted({pair for pair in pairs if pair[0] != pair[1]})
+
+    @property
+    def free(self) -> list[Pair]:
+        """The edges that may go."""
+        return [pair for pair in self.links if pair not in self.protected]
+
+    @property
+    def features(self) -> set[str]:
+        """What is special about this case."""
+        columns = self.data.edge_index.T.tolist()
+        marks = {
+            "protected": bool(self.protected),
+            "costs": bool(self.tenths),
+            "wanted": self.wanted is not None,
+            "least": self.least > 0,
+            "weighted": self.data.edge_weight is not None,
+            "loops": any(u == v for u, v in columns),
+            "duplicates": len({(u, v) for u, v in columns}) < len(columns),
+            "directed": self.directed,
+            "undirected": not self.directed,
+            f"{self.classes} classes": True,
+        }
+        return {name for name, present in marks.items() if present}
 
     @property
     def asked(self) -> dict:
@@ -90,9 +114,9 @@ class Truth:
 
 def solve(case: Case) -> list[Truth]:
     """The truth for every node that can be asked about: those not of the wanted class already."""
-    free = [pair for pair in case.links if pair not in case.protected]
-    removed = (np.arange(2 ** len(free))[:, None] >> np.arange(len(free))) & 1 == 1
-    scores = _scores(case, free, removed)
+    free = case.free
+    removed = subsets(len(free))
+    scores = scores_after(case, free, removed)
     tenths = removed @ np.array([case.tenths.get(pair, 10) for pair in free], dtype=np.int64)
     truths = []
     for node in range(case.data.num_nodes):
@@ -115,7 +139,12 @@ def solve(case: Case) -> list[Truth]:
     return truths
 
 
-def _scores(case: Case, free: list[Pair], removed: np.ndarray) -> np.ndarray:
+def subsets(count: int) -> np.ndarray:
+    """All subsets of so many things, one a row; row number r holds thing i where bit i of r is set."""
+    return (np.arange(2**count)[:, None] >> np.arange(count)) & 1 == 1
+
+
+def scores_after(case: Case, free: list[Pair], removed: np.ndarray) -> np.ndarray:
     """The scores of every node in every edited graph: (edited graphs, nodes, classes)."""
     number = {pair: i for i, pair in enumerate(free)}
     ends = case.data.edge_index.numpy()
@@ -140,24 +169,37 @@ def random_case(kind: str, seed: int) -> Case:
     directed = bool(random.random() < 0.4)
     nodes = int(random.integers(4, 11))
     ends = _random_edges(random, nodes, directed)
-    weights = _weights(random, ends, directed) if kind in ("GCN", "PaperGCN") and random.random() < 0.3 else None
-    x = torch.from_numpy(random.normal(size=(nodes, 3)) * random.choice([0.2, 1.0]) + random.choice([0.0, 1.0])).float()
-    data = Data(x=x, edge_index=torch.from_numpy(ends))
-    if weights is not None:
-        data.edge_weight = torch.from_numpy(weights).float()
+    x = random.normal(size=(nodes, 3)) * random.choice([1.0, 3.0]) + random.choice([0.0, 3.0])
+    data = Data(x=torch.from_numpy(x).float(), edge_index=torch.from_numpy(ends))
+    if kind in ("GCN", "PaperGCN") and random.random() < 0.3:
+        data.edge_weight = torch.from_numpy(_weights(random, ends, directed)).float()
     classes = int(random.integers(2, 6))
     model = random_model(kind, int(random.integers(2**31)), classes, data)
-    case = Case(f"{kind}, seed {seed}", model, data, directed)
-    links = case.links
-    # Brute force takes every subset of what is not protected.
-    most = 10 if random.random() < 0.7 else int(random.integers(0, 8))
-    order = [links[i] for i in random.permutation(len(links))]
-    protected = tuple(order[most:])
+    case = Case(f"{kind}, seed {seed}", model, data, classes, directed)
+    order = [case.links[i] for i in random.permutation(len(case.links))]
+    # Brute force takes every subset of what is not protected, so not more than ten edges may go.
+    free = 10 if random.random() < 0.7 else int(random.integers(0, 8))
     priced = order if random.random() < 0.4 else []
-    tenths = {pair: int(random.choice(TENTHS)) for pair in priced if random.random() < 0.8}
-    wanted = int(random.integers(classes)) if random.random() < 0.3 else None
-    least = float(random.choice([0.02, 0.1, 0.3])) if random.random() < 0.25 else 0.0
-    return Case(case.name, model, data, directed, protected, tenths, wanted, least)
+    return replace(
+        case,
+        protected=tuple(order[free:]),
+        tenths={pair: int(random.choice(TENTHS)) for pair in priced if random.random() < 0.8},
+        wanted=int(random.integers(classes)) if random.random() < 0.3 else None,
+        least=float(random.choice([0.05, 0.3, 1.0])) if random.random() < 0.25 else 0.0,
+    )
+
+
+def larger_case(seed: int) -> Case:
+    """A GCN on a sparse graph of 20 to 40 nodes, too many edges for brute force; every other one has costs."""
+    random = np.random.default_rng(seed)
+    nodes = int(random.integers(20, 41))
+    pairs = random_tree(random, nodes, extra=nodes // 3)
+    ends = np.array([*pairs, *(pair[::-1] for pair in pairs)], dtype=np.int64).T.copy()
+    x = torch.from_numpy(random.normal(size=(nodes, 3)) * 2).float()
+    data = Data(x=x, edge_index=torch.from_numpy(ends))
+    model = random_model("GCN", 6 * seed + 1 + seed % 2, 3, data)  # two or three layers
+    tenths = {pair: int(random.choice([8, 10, 13])) for pair in pairs} if seed % 2 else {}
+    return Case(f"larger GCN, seed {seed}", model, data, 3, False, tenths=tenths)
 
 
 def random_model(kind: str, seed: int, classes: int, data: Data) -> torch.nn.Module:
@@ -183,11 +225,8 @@ def random_model(kind: str, seed: int, classes: int, data: Data) -> torch.nn.Mod
 def random_tree(random: np.random.Generator, nodes: int, extra: int) -> list[Pair]:
     """A tree that grows from its latest nodes, so that it is deep, and some edges more."""
     pairs = {(int(random.integers(max(0, v - 4), v)), v) for v in range(1, nodes)}
-    while extra:
-        u, v = sorted(random.choice(nodes, 2, replace=False).tolist())
-        pairs.add((u, v))
-        extra -= 1
-    return sorted(pairs)
+    more = [sorted(random.choice(nodes, 2, replace=False).tolist()) for _ in range(extra)]
+    return sorted(pairs | {(u, v) for u, v in more})
 
 
 def _random_edges(random: np.random.Generator, nodes: int, directed: bool) -> np.ndarray:

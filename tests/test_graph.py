@@ -81,7 +81,7 @@ def test_whole_graph_as_neighbourhood() -> None:
         ([], {}, False),
         ([(2, 2)], {}, False),
         ([(0, 1), (0, 1), (1, 0), (1, 0)], {}, False),
-        ([(0, 1), (0, 1), (1, 0)], {}, True),
+        ([(0, 1), (0, 1), (1, 0)], {}, False),
         ([(0, 1), (1, 0)], {"edge_weight": torch.tensor([1.0, 1.0])}, False),
         ([(0, 1), (1, 0)], {"edge_weight": torch.tensor([1.0, 2.0])}, True),
         ([(0, 1), (1, 0)], {"edge_attr": torch.tensor([[1.0, 2.0], [1.0, 3.0]])}, True),

@@ -15,6 +15,9 @@ from butfor.problem import Proposal
 from butfor.testing import CHECKS, check_method, random_problem
 
 METHODS = [
+    butfor.Exact(),
+    butfor.Exact(all_smallest=True),
+    butfor.Exact(k=3),
     butfor.Greedy(),
     butfor.Greedy(width=2),
     butfor.CFGNN(epochs=25),
@@ -127,6 +130,9 @@ def test_subgraph_takes_any_explainer_and_the_ground_truth_size() -> None:
         (lambda: butfor.CFGNN(optimizer="adam", momentum=0.5), "momentum is for optimizer 'sgd'"),
         (lambda: butfor.CFGNN(clip=0.0), "clip is 0.0"),
         (lambda: butfor.Greedy(width=0), "width is 0"),
+        (lambda: butfor.Exact(width=0), "width is 0"),
+        (lambda: butfor.Exact(k=0), "k is 0"),
+        (lambda: butfor.Exact(threads=-1), "threads is -1"),
         (lambda: butfor.RandomPerturbation(samples=0), "samples is 0"),
         (lambda: butfor.RemoveSubgraph(size=0), "size is 0"),
         (lambda: butfor.Budget(evaluations=0), "budget of 0 evaluations"),

@@ -260,7 +260,7 @@ def test_answers_do_not_depend_on_how_they_are_batched() -> None:
     predictor = Predictor.of(model, graph)
     edits = [EditSpace().edits(graph.neighbourhood(node, 3), False) for node in range(6)]
     asked = [(each, np.arange(len(each))[:, None]) for each in edits]
-    small, large = (ModelOracle(predictor, graph, max_columns=size).logits(asked) for size in (1, 10**9))
+    small, large = (ModelOracle(predictor, graph, max_numbers=size).logits(asked) for size in (1, 10**12))
     for one, other in zip(small, large, strict=True):
         assert torch.allclose(one, other, atol=1e-5)
     assert ModelOracle(predictor, graph).logits([]) == []

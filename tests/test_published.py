@@ -71,7 +71,7 @@ def test_published_metrics(published, name: str, share: float) -> None:
     case = published(name)
     results = case.explain(butfor.CFGNN.published(momentum=MOMENTUM[name]))
     classes = Explainer.of(case.model, case.data).scene.classes
-    metrics = butfor.evaluation.evaluate(results, case.data, classes)
+    metrics = butfor.evaluation.evaluate(results, case.data, classes, motifs=True)
     wanted = {"tree_cycles": (2.09, 2.21, 0.90), "tree_grid": (1.47, 0.77, 0.94), "ba_shapes": (2.39, 1.39, 0.99)}
     size, std, sparsity = wanted[name]
     assert metrics.size.mean == pytest.approx(size, abs=0.006)

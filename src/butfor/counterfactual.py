@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from butfor.datasets.ids import OwnIds
 from butfor.errors import InputError, StoreError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from butfor.report.scene import Scene
 
-__all__ = ["SCHEMA", "Counterfactual", "Prediction", "Status"]
+__all__ = ["SCHEMA", "Counterfactual", "Prediction", "Status", "names_of"]
 
 Pair = tuple[int, int]
 
@@ -76,7 +77,7 @@ class Counterfactual:
         status: what is proved.
         before: the prediction on the intact graph.
         after: the verified prediction without the removed edges; None where nothing was found.
-        removed_edges: pairs of the graph's own node ids, in order.
+        removed_edges: pairs of node positions in the graph, in order.
         cost: what the removal costs; the number of edges unless edits were given other costs.
         lower_bound: proved: nothing that costs less changes the prediction. None: nothing does.
         nodes: nodes in the target's neighbourhood.
@@ -94,6 +95,8 @@ class Counterfactual:
         necessity: where all smallest sets are known, each edge that is in one of them with the share of
             them that contain it: (source, target, share). Share 1: nothing as small does without it.
         note: anything unusual about this result.
+        names: where the graph's nodes have ids of their own (``data.node_ids``), those of the target and of the
+            ends of all edges named here: (position, id).
         seconds: wall time, shared among the targets of a batch.
         versions: of the libraries that computed it.
     """
@@ -118,6 +121,7 @@ class Counterfactual:
     alternatives: tuple[tuple[Pair, ...], ...] = ()
     necessity: tuple[tuple[int, int, float], ...] | None = None
     note: str = ""
+    names: tuple[tuple[int, str], ...] = ()
     seconds: float = field(default=0.0, compare=False)
     versions: dict[str, str] = field(default_factory=dict, compare=False)
     _scene: Scene | None = field(default=None, compare=False, repr=False)
@@ -132,13 +136,21 @@ class Counterfactual:
         """How many edges are removed; None where nothing was found."""
         return len(self.removed_edges) if self.found else None
 
+    def name(self, node: int) -> str:
+        """What the graph itself calls a node, as far as this result knows; else its position."""
+        return dict(self.names).get(node, str(node))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The scene holds the whole graph; a pickle of one result must not.
+        return {**self.__dict__, "_scene": None}
+
     def __str__(self) -> str:
-        head = f"Node {self.target} is predicted {self.before}."
+        head = f"Node {self.name(self.target)} is predicted {self.before}."
         if self.after is None:
             return f"{head} {self._failure()}"
         which = "this 1" if len(self.removed_edges) == 1 else f"these {len(self.removed_edges)}"
         arrow = "→" if self.directed else "–"
-        named = [f"{u}{arrow}{v}" for u, v in self.removed_edges[:NAMED]]
+        named = [f"{self.name(u)}{arrow}{self.name(v)}" for u, v in self.removed_edges[:NAMED]]
         if len(self.removed_edges) > NAMED:
             named.append(f"and {len(self.removed_edges) - NAMED} more")
         return f"{head} But for {which} of its {self.edges} edges it would be {self.after}: {', '.join(named)}."
@@ -158,7 +170,7 @@ class Counterfactual:
     ) -> Figure:
         """Draw the target, its neighbourhood and the removed edges; save the picture if a path is given.
 
-        A result that was read from a file has lost its graph: pass ``data`` and ``model``.
+        A result that was read from a file or unpickled has lost its graph: pass ``data`` and ``model``.
 
         Raises:
             InputError: the graph is not known and was not given.
@@ -168,7 +180,10 @@ class Counterfactual:
 
         scene = self._scene if data is None or model is None else Scene.of(model, data)
         if scene is None:
-            raise InputError("this result was read from a file; give plot() the graph and the model: plot(data, model)")
+            raise InputError(
+                "this result was read from a file or unpickled, without its graph; "
+                "give plot() the graph and the model: plot(data, model)"
+            )
         return draw(self, scene, path=path)
 
     def to_dict(self) -> dict[str, Any]:
@@ -181,6 +196,7 @@ class Counterfactual:
             "removed_edges": [list(pair) for pair in self.removed_edges],
             "alternatives": [[list(pair) for pair in other] for other in self.alternatives],
             "necessity": None if self.necessity is None else [list(share) for share in self.necessity],
+            "names": [list(named) for named in self.names],
             "versions": dict(self.versions),
         }
         return {"schema": SCHEMA, **plain}
@@ -209,6 +225,7 @@ class Counterfactual:
             given["alternatives"] = tuple(_pairs(other) for other in given.get("alternatives", ()))
             if given.get("necessity") is not None:
                 given["necessity"] = tuple((int(u), int(v), float(share)) for u, v, share in given["necessity"])
+            given["names"] = tuple((int(node), str(name)) for node, name in given.get("names", ()))
             result = cls(**given)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise StoreError(f"this is not a counterfactual: {error}") from error
@@ -217,6 +234,12 @@ class Counterfactual:
                 f"the counterfactual of node {result.target} contradicts itself: removed edges and outcome"
             )
         return result
+
+
+def names_of(data: Data, nodes: Iterable[int]) -> tuple[tuple[int, str], ...]:
+    """These nodes, each once and in order, with the ids they have of their own; nothing where they have none."""
+    ids = OwnIds.of(data)
+    return () if ids is None else tuple((node, ids[node]) for node in sorted(set(nodes)))
 
 
 def _pairs(plain: Iterable[Sequence[int]]) -> tuple[Pair, ...]:

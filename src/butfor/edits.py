@@ -98,13 +98,24 @@ class EditSpace:
     allowed: Collection[Pair] | None = None
     costs: Mapping[Pair, float] = field(default_factory=dict)
 
+    @cached_property
+    def _rules(self) -> dict[bool, tuple[set[Pair], set[Pair] | None, dict[Pair, float]]]:
+        """The rules by pairs written one way, for undirected (False) and directed graphs (True)."""
+        return {
+            directed: (
+                set(_ordered(self.protected, directed)),
+                None if self.allowed is None else set(_ordered(self.allowed, directed)),
+                dict(zip(_ordered(self.costs, directed), self.costs.values(), strict=True)),
+            )
+            for directed in (False, True)
+        }
+
     def fingerprint(self, directed: bool) -> str:
         """A short hash of the rules, however they are written down; empty where there are none."""
         if not self.protected and self.allowed is None and not self.costs:
             return ""
-        allowed = None if self.allowed is None else sorted(set(_ordered(self.allowed, directed)))
-        costs = sorted(zip(_ordered(self.costs, directed), self.costs.values(), strict=True))
-        rules = repr((sorted(set(_ordered(self.protected, directed))), allowed, costs))
+        protected, allowed, priced = self._rules[directed]
+        rules = repr((sorted(protected), None if allowed is None else sorted(allowed), sorted(priced.items())))
         return hashlib.sha256(rules.encode()).hexdigest()[:16]
 
     def check(self, graph: Graph) -> None:
@@ -135,23 +146,14 @@ class EditSpace:
         may_go = np.ones(len(links), dtype=bool)
         costs = np.ones(len(links))
         if self.protected or self.allowed is not None or self.costs:
-            number = {(int(u), int(v)): i for i, (u, v) in enumerate(links)}
-            may_go[_numbers(self.protected, number, directed)] = False
-            if self.allowed is not None:
-                listed = np.zeros(len(links), dtype=bool)
-                listed[_numbers(self.allowed, number, directed)] = True
-                may_go &= listed
-            for pair, cost in self.costs.items():
-                costs[_numbers([pair], number, directed)] = cost
+            protected, allowed, priced = self._rules[directed]
+            for number, (u, v) in enumerate(links.tolist()):
+                may_go[number] = (u, v) not in protected and (allowed is None or (u, v) in allowed)
+                costs[number] = priced.get((u, v), 1.0)
         renumbered = np.where(may_go, np.cumsum(may_go) - 1, -1)
         edit_of = np.full(len(first), -1, dtype=np.int64)
         edit_of[~loops] = renumbered[link_of]
         return Edits(neighbourhood, links[may_go], costs[may_go], edit_of, len(links))
-
-
-def _numbers(pairs: Collection[Pair], number: dict[Pair, int], directed: bool) -> list[int]:
-    """The numbers of those pairs that lie in this neighbourhood."""
-    return [number[key] for key in _ordered(pairs, directed) if key in number]
 
 
 def _ordered(pairs: Collection[Pair], directed: bool) -> list[Pair]:

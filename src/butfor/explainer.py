@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, overload
@@ -29,7 +30,7 @@ from butfor.verify import verify
 from butfor.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from torch import Tensor, nn
     from torch_geometric.data import Data
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Explainer", "explain"]
 
 # Edge columns of the neighbourhoods that are searched together: bounds the memory of a batch.
-BATCH_COLUMNS = 1_000_000
+BATCH_COLUMNS = 400_000
 
 # How often a search is begun anew because the whole graph refuted what it found.
 RETRIES = 3
@@ -119,8 +120,12 @@ def explain(
     explainer = Explainer.of(
         model, data, method=method, goal=goal, space=space, budget=budget, directed=directed, seed=seed
     )
-    if isinstance(target, (int, np.integer)):
+    if isinstance(target, (torch.Tensor, np.ndarray)) and not target.ndim:
+        target = int(target)
+    if isinstance(target, (int, np.integer)) and not isinstance(target, bool):
         return next(explainer.stream([int(target)]))[1]
+    if not isinstance(target, Iterable):
+        raise InputError(f"{target!r} is not a node; give a whole number, several of them, or a mask")
     nodes = _node_list(target, explainer.graph.num_nodes)
     results: dict[int, Counterfactual] = {}
     for number, result in _shown(explainer.stream(nodes), len(nodes), progress):
@@ -165,10 +170,10 @@ class Explainer:
         poser = Poser(graph, predictor, goal, space, seed)
         return cls(graph, predictor, method or Greedy(), budget or Budget(), seed, scene, poser)
 
-    def stream(self, nodes: Sequence[int]) -> Iterator[tuple[int, Counterfactual]]:
+    def stream(self, nodes: Iterable[int]) -> Iterator[tuple[int, Counterfactual]]:
         """Results as they are found, each with the position of its node in ``nodes``."""
-        for node in nodes:
-            self.graph.check_node(node)
+        nodes = [self.graph.check_node(node) for node in nodes]
+        self._check_open(nodes)
         last = time.monotonic()
         for numbers, problems in self._batches(nodes):
             for position, proposal in self._solve(problems):
@@ -176,6 +181,21 @@ class Explainer:
                 now = time.monotonic()
                 yield numbers[position], replace(result, seconds=now - last)
                 last = now
+
+    def _check_open(self, nodes: Sequence[int]) -> None:
+        """Refuse nodes that are predicted as wanted already: there is nothing to explain."""
+        wanted = self.poser.goal.wanted
+        already = [node for node in nodes if int(self.scene.classes[node]) == wanted]
+        if already:
+            raise InputError(
+                f"class {wanted} ('{self.scene.class_name(wanted or 0)}') is wanted, but {len(already)} of the "
+                f"{len(nodes)} nodes are predicted so already (the first is node {already[0]}); leave them out"
+            )
+
+    @cached_property
+    def space_id(self) -> str:
+        """The fingerprint of what may be edited."""
+        return self.poser.space.fingerprint(self.graph.directed)
 
     @cached_property
     def graph_id(self) -> str:
@@ -268,7 +288,7 @@ class Explainer:
             method=repr(self.method),
             evaluations=evaluations,
             seed=self.seed,
-            space_id=self.poser.space.fingerprint(self.graph.directed),
+            space_id=self.space_id,
             graph_id=self.graph_id,
             model_id=self.model_id,
             alternatives=alternatives,

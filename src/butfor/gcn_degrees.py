@@ -22,10 +22,9 @@ __all__ = ["degrees_from"]
 
 @contextmanager
 def degrees_from(model: nn.Module, edge_index: Tensor, message: Tensor, counted: Tensor) -> Iterator[None]:
-    """While the model runs with ``edge_weight=counted``, let its GCN layers send ``message`` instead.
+    """While the model runs with ``edge_weight=message``, let its GCN layers count degrees with ``counted``.
 
-    Both hold one weight per column of ``edge_index``. Layers that do not normalise by degree are left
-    alone, and see ``counted``.
+    Both hold one weight per column of ``edge_index``. Layers that do not normalise by degree are left alone.
     """
     layers = [module for module in model.modules() if isinstance(module, GCNConv) and module.normalize]
     handles = [

@@ -181,6 +181,10 @@ class GCNOracle(Oracle):
             scores[close] = self.general.logits([(edits, sets)])[0]
         return scores
 
+    def pace(self, edits: Edits) -> int:  # noqa: ARG002
+        """Any number is answered one by one; so many take a fraction of a second."""
+        return 16_384
+
     def relevant(self, edits: Edits) -> NDArray[np.bool_]:
         """An edit that deletes nothing within L hops of the target cannot matter."""
         *_, rows, _ = self._place(edits).frame
@@ -213,6 +217,15 @@ def gcn_oracle(general: ModelOracle) -> GCNOracle | None:
     stack = Stack.of(general.predictor.model)
     on_cpu = general.graph.x.device.type == "cpu"
     if stack is None or general.predictor.probabilities or not on_cpu or "edge_attr" in general.predictor.fields:
+        return None
+    if (
+        general.graph.x.dtype not in (torch.float32, torch.float64)
+        or general.graph.x.dtype != general.predictor.logits.dtype
+    ):
+        return None
+    weights = general.graph.edge_fields().get("edge_weight")
+    if weights is not None and bool((weights < 0).any()):
+        # Degrees could become negative, and then the model's own NaN is the truth.
         return None
     return GCNOracle(general, stack, stack.arrays())
 

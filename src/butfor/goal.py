@@ -54,4 +54,6 @@ class Goal:
         """Whether each row of scores meets the goal: it is the predicted class that decides."""
         predicted = logits.argmax(-1)
         met = predicted != before if self.wanted is None else predicted == self.wanted
+        # A model that breaks down after an edit predicts nothing.
+        met = met & ~(logits.isnan() | (logits == torch.inf)).any(-1)
         return met & (self.margin(logits, before) <= -self.least) if self.least else met

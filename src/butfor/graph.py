@@ -246,10 +246,13 @@ def _among(values: NDArray[np.int64], ascending: NDArray[np.int64]) -> NDArray[n
 def _has_reverses(edge_index: NDArray[np.int64], extra: NDArray[Any] | None = None) -> bool:
     """Whether the edges, with what they carry, are the same set after all are turned round."""
     source, target = edge_index
-    keys = [] if extra is None else list(extra.T)
+    if extra is None:
+        size = int(edge_index.max(initial=0)) + 1
+        return np.array_equal(np.unique(source * size + target), np.unique(target * size + source))
+    keys = list(extra.T)
     forward, backward = np.lexsort([*keys, target, source]), np.lexsort([*keys, source, target])
     same = np.array_equal(source[forward], target[backward]) and np.array_equal(target[forward], source[backward])
-    return same and (extra is None or np.array_equal(extra[forward], extra[backward]))
+    return same and np.array_equal(extra[forward], extra[backward])
 
 
 def _is_symmetric(data: Data, edge_index: NDArray[np.int64]) -> bool:

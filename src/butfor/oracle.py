@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelOracle", "Oracle", "Relaxation"]
 
-# Edge columns in one run of the model: bounds the memory, whatever is asked.
-MAX_COLUMNS = 1_000_000
+# Numbers held for one layer in one run of the model: bounds the memory, whatever is asked. A layer holds
+# about as many as there are nodes and edges, times the features; hidden layers are rarely narrower than 64.
+MAX_NUMBERS = 40_000_000
+NARROWEST = 64
 
 # How far 0/1 weights may be from true deletion before a relaxation is called unfaithful.
 FAITHFUL = 1e-4
@@ -78,6 +80,10 @@ class Oracle(ABC):
         """The scores after prefix ``i`` and candidate ``j``, for j from pointers[i] to pointers[i + 1]."""
 
     @abstractmethod
+    def pace(self, edits: Edits) -> int:
+        """How many edit sets of this target it answers in one go; a question may be cut into such pieces."""
+
+    @abstractmethod
     def relevant(self, edits: Edits) -> NDArray[np.bool_]:
         """Which edits can matter at all: False only where it is certain that they cannot."""
 
@@ -95,16 +101,16 @@ class ModelOracle(Oracle):
         graph: the whole graph.
         separable: whether copies side by side do not disturb each other. A model that pools or
             normalises over all nodes is not separable, and sees one edited graph at a time.
-        max_columns: edge columns in one run of the model.
+        max_numbers: how much one run of the model may hold (see `MAX_NUMBERS`).
     """
 
     predictor: Predictor
     graph: Graph
     separable: bool = True
-    max_columns: int = MAX_COLUMNS
+    max_numbers: int = MAX_NUMBERS
 
     def logits(self, asked: Sequence[tuple[Edits, NDArray[np.int64]]]) -> list[Tensor]:
-        """True deletion, in runs of at most ``max_columns`` edge columns."""
+        """True deletion, in runs that fit into memory."""
         pieces = [
             (edits, piece)
             for edits, sets in asked
@@ -123,7 +129,11 @@ class ModelOracle(Oracle):
         if not (self.predictor.takes_weight and self.separable and asked):
             return None
         relaxation = _ModelRelaxation(self, asked)
-        return relaxation if self._faithful(relaxation, asked) else None
+        try:
+            return relaxation if self._faithful(relaxation, asked) else None
+        except (RuntimeError, TypeError, ValueError):
+            # It names an edge_weight, or takes anything, but cannot do with one.
+            return None
 
     def extensions(
         self,
@@ -145,19 +155,27 @@ class ModelOracle(Oracle):
         """Nothing is known of the layers, so no two edits are alike."""
         return np.arange(len(edits))
 
+    def pace(self, edits: Edits) -> int:
+        """As many copies as fit into one run of the model."""
+        return max(self.max_numbers // self._numbers(edits), 1) if self.separable else 1
+
+    def _numbers(self, edits: Edits) -> int:
+        near = edits.neighbourhood
+        return (near.num_nodes + near.num_edges) * max(self.graph.x.size(1), NARROWEST)
+
     def _cuts(self, edits: Edits, count: int) -> int:
         if not self.separable:
             return max(count, 1)
-        return max(-(-count * edits.neighbourhood.num_edges // self.max_columns), 1)
+        return max(-(-count // self.pace(edits)), 1)
 
     def _runs(self, pieces: list[tuple[Edits, NDArray[np.int64]]]) -> list[list[tuple[Edits, NDArray[np.int64]]]]:
         runs: list[list[tuple[Edits, NDArray[np.int64]]]] = []
         room = 0
         for edits, sets in pieces:
-            size = edits.neighbourhood.num_edges * len(sets)
+            size = self._numbers(edits) * len(sets)
             if not runs or size > room or not self.separable:
                 runs.append([])
-                room = self.max_columns
+                room = self.max_numbers
             runs[-1].append((edits, sets))
             room -= size
         return runs
@@ -229,9 +247,8 @@ class _ModelRelaxation(Relaxation):
         with untouched(model):
             if degrees is None:
                 return self._score(message)
-            counted = self._columns(degrees)
-            with degrees_from(model, self._edge_index, message, counted):
-                return self._score(counted)
+            with degrees_from(model, self._edge_index, message, self._columns(degrees)):
+                return self._score(message)
 
     def _columns(self, weights: Tensor) -> Tensor:
         columns = torch.cat([weights, weights.new_ones(1)])[self._edit_of]

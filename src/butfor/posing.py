@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
 from butfor.edits import pack
@@ -13,10 +14,9 @@ from butfor.errors import ModelError
 from butfor.gcn_oracle import gcn_oracle
 from butfor.oracle import ModelOracle
 from butfor.problem import Problem
+from butfor.verify import scores_after
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from butfor.edits import Edits, EditSpace
     from butfor.goal import Goal
     from butfor.graph import Graph
@@ -28,61 +28,66 @@ __all__ = ["Poser"]
 # How far the neighbourhood's scores may be from the whole graph's before it counts as too small.
 AGREE = 1e-4
 
+# Targets whose neighbourhood is compared with the whole graph also after deletions.
+PROBED = 3
+
 WHOLE_GRAPH = "The model reads more than a neighbourhood, so the whole graph was searched."
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Poser:
-    """Poses problems about one model on one graph."""
+    """Poses problems about one model on one graph, and remembers how far the model sees.
+
+    The neighbourhood reaches as many hops as the model passes messages, and one more for the degrees by
+    which some layers normalise. It must reproduce the target's scores on the whole graph, for the first
+    few targets also after random deletions; it is widened until it does, at last to the whole graph.
+    A model whose messages cannot be counted is searched on the whole graph from the start.
+    """
 
     graph: Graph
     predictor: Predictor
     goal: Goal
     space: EditSpace
     seed: int
+    _probed: int = field(default=0, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        countable = self.predictor.depth > 0 and self.predictor.flow is not None
+        self.hops: int | None = self.predictor.depth + 1 if countable else None
 
     def pose(self, node: int) -> Problem:
         """The problem of one node.
 
-        The neighbourhood reaches as many hops as the model passes messages, and one more for the
-        degrees by which some layers normalise. It must reproduce the node's scores on the whole graph;
-        it is widened until it does.
-
         Raises:
             ModelError: not even the whole graph gives the same scores twice.
         """
-        hops: int | None = self.predictor.depth + 1
         while True:
-            edits = self._edits(node, hops)
-            for oracle in self._oracles(whole=hops is None):
+            edits = self._edits(node)
+            for oracle in self._oracles:
                 if self._agrees(oracle, edits):
-                    note = WHOLE_GRAPH if hops is None else ""
-                    return Problem(
-                        self.graph,
-                        self.predictor,
-                        oracle,
-                        edits,
-                        self.goal,
-                        self._scores(node),
-                        self.seed,
-                        note=note,
-                    )
-            if hops is None:
-                name = type(self.predictor.model).__name__
-                raise ModelError(
-                    f"{name} gives node {node} different scores on the same graph; "
-                    "a model that draws random numbers in evaluation mode cannot be explained"
-                )
-            wider = 2 * hops
-            covered = edits.neighbourhood.num_nodes == self.graph.num_nodes or wider > self.graph.num_nodes
-            hops = None if covered or self.predictor.flow is None else wider
+                    note = WHOLE_GRAPH if self.hops is None else ""
+                    logits = self.predictor.logits[node]
+                    return Problem(self.graph, self.predictor, oracle, edits, self.goal, logits, self.seed, note)
+            self._widen(edits)
 
-    def _edits(self, node: int, hops: int | None) -> Edits:
-        near = self.graph.neighbourhood(node, hops, self.predictor.flow or "source_to_target")
+    def _widen(self, edits: Edits) -> None:
+        if self.hops is None:
+            name, node = type(self.predictor.model).__name__, edits.neighbourhood.targets[0]
+            raise ModelError(
+                f"{name} gives node {node} different scores on the same graph; "
+                "a model that draws random numbers in evaluation mode cannot be explained"
+            )
+        wider = 2 * self.hops
+        covered = edits.neighbourhood.num_nodes == self.graph.num_nodes or wider > self.graph.num_nodes
+        self.hops = None if covered else wider
+
+    def _edits(self, node: int) -> Edits:
+        near = self.graph.neighbourhood(node, self.hops, self.predictor.flow or "source_to_target")
         return self.space.edits(near, self.graph.directed)
 
-    def _scores(self, node: int) -> Tensor:
-        return self.predictor.logits[node]
+    @property
+    def _oracles(self) -> tuple[Oracle, ...]:
+        return (*self._local, self._one_at_a_time) if self.hops is None else self._local
 
     @cached_property
     def _local(self) -> tuple[Oracle, ...]:
@@ -94,12 +99,20 @@ class Poser:
     def _one_at_a_time(self) -> Oracle:
         return ModelOracle(self.predictor, self.graph, separable=False)
 
-    def _oracles(self, whole: bool) -> tuple[Oracle, ...]:
-        return (*self._local, self._one_at_a_time) if whole else self._local
-
     def _agrees(self, oracle: Oracle, edits: Edits) -> bool:
         # The place must be large enough, and a copy edited beyond recognition beside it must not disturb it.
-        nothing_and_everything = pack([[], range(len(edits))])
-        scores = oracle.logits([(edits, nothing_and_everything)])[0]
-        truth = self._scores(edits.neighbourhood.targets[0])
-        return bool(torch.allclose(scores[0], truth, rtol=AGREE, atol=AGREE))
+        sets = [[], list(range(len(edits)))]
+        truths = {0: self.predictor.logits[edits.neighbourhood.targets[0]]}
+        if self.hops is not None and self._probed < PROBED:
+            self._probed += 1
+            half = np.random.default_rng(self._probed).permutation(len(edits))[: len(edits) // 2 + 1]
+            sets.append(sorted(half.tolist()))
+            truths |= {row: scores_after(self.graph, self.predictor, edits, sets[row]) for row in (1, 2)}
+        try:
+            scores = oracle.logits([(edits, pack(sets))])[0]
+        except (RuntimeError, IndexError, ValueError):
+            # A model made for this very graph, with an embedding of each node say, fails on any other.
+            return False
+        return all(
+            torch.allclose(scores[row], truth, rtol=AGREE, atol=AGREE, equal_nan=True) for row, truth in truths.items()
+        )

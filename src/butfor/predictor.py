@@ -12,6 +12,7 @@ from torch_geometric.nn import MessagePassing
 from torch_geometric.nn.models.basic_gnn import BasicGNN
 
 from butfor.errors import ModelError
+from butfor.graph import EDGE_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +93,7 @@ class Predictor:
         try:
             with untouched(model), torch.no_grad():
                 out = model(graph.x, graph.data.edge_index, **values)
-        except (RuntimeError, ValueError, TypeError, AssertionError, IndexError) as error:
+        except Exception as error:
             name, width = type(model).__name__, graph.x.size(1)
             reason = _first_line(error)
             raise ModelError(f"{name} fails on this graph of {width} features per node: {reason}") from error
@@ -128,7 +129,10 @@ class Predictor:
 
 
 def _accepted(model: nn.Module) -> set[str]:
-    names = set(inspect.signature(model.forward).parameters)
+    parameters = inspect.signature(model.forward).parameters
+    names = set(parameters)
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        names |= set(EDGE_FIELDS)
     # PyG's ready-made models all name both, and refuse what their layers do not take.
     if isinstance(model, BasicGNN):
         if not model.supports_edge_weight:

@@ -60,9 +60,14 @@ class Meter:
     @property
     def left(self) -> int | None:
         """How many evaluations are left; None if there is no limit, 0 when time is up."""
-        if self.budget.seconds is not None and time.monotonic() - self.started >= self.budget.seconds:
+        if self.late:
             return 0
         return None if self.budget.evaluations is None else max(self.budget.evaluations - self.evaluations, 0)
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is up."""
+        return self.budget.seconds is not None and time.monotonic() - self.started >= self.budget.seconds
 
     @property
     def spent(self) -> bool:
@@ -149,10 +154,20 @@ class Problem:
         return self._answers(packed, self.oracle.logits([(self.edits, packed)])[0], meter)
 
     def extend(self, chosen: Sequence[int], candidates: NDArray[np.int64], meter: Meter | None = None) -> Answers:
-        """Put ``chosen`` and one more of the candidates to the oracle, each in turn."""
+        """Put ``chosen`` and one more of the candidates to the oracle, each in turn.
+
+        Stops when the meter's time is up: there are then fewer answers than candidates.
+        """
         prefix = np.array(chosen, dtype=np.int64)[None]
-        logits = self.oracle.extensions(self.edits, prefix, candidates, np.array([0, len(candidates)]))
-        sets = np.concatenate([np.repeat(prefix, len(candidates), axis=0), candidates[:, None]], axis=1)
+        pieces: list[Tensor] = []
+        pace = self.oracle.pace(self.edits)
+        for start in range(0, len(candidates), pace):
+            if pieces and meter is not None and meter.late:
+                break
+            piece = candidates[start : start + pace]
+            pieces.append(self.oracle.extensions(self.edits, prefix, piece, np.array([0, len(piece)])))
+        logits = torch.cat(pieces) if pieces else self.logits[None][:0]
+        sets = np.concatenate([np.repeat(prefix, len(logits), axis=0), candidates[: len(logits), None]], axis=1)
         return self._answers(sets, logits, meter)
 
     def _answers(self, sets: NDArray[np.int64], logits: Tensor, meter: Meter | None) -> Answers:
@@ -162,13 +177,14 @@ class Problem:
         if self.refuted:
             again = [frozenset(row[row >= 0].tolist()) in self.refuted for row in sets]
             reached &= ~np.array(again, dtype=bool)
-        return Answers(logits, self.goal.margin(logits, self.before).cpu().double().numpy(), reached)
+        margins = self.goal.margin(logits, self.before).cpu().double().numpy()
+        return Answers(logits, margins, reached)
 
     def gradient(self, removed: Sequence[int] = ()) -> NDArray[np.float64] | None:
         """The margin's gradient with respect to each edit's weight, with ``removed`` at weight 0.
 
-        None where the model has no faithful relaxation. A large entry promises that deleting the edge
-        brings the goal closer.
+        None where the model has no faithful relaxation, or no derivative there. A large entry promises
+        that deleting the edge brings the goal closer.
         """
         relaxation = self.oracle.relax([self.edits])
         if relaxation is None:
@@ -179,8 +195,8 @@ class Problem:
         margin = self.goal.margin(relaxation.logits(weights), self.before).sum()
         (gradient,) = torch.autograd.grad(margin, weights)
         # GCNConv without self-loops has no derivative at a node that lost all its edges.
-        finite: NDArray[np.float64] = torch.nan_to_num(gradient.cpu().double(), nan=0.0).numpy()
-        return finite
+        values: NDArray[np.float64] = gradient.cpu().double().numpy()
+        return values if np.isfinite(values).all() else None
 
     def generator(self) -> torch.Generator:
         """Random numbers that depend on the seed and the target alone, not on the order of the run."""

@@ -251,9 +251,11 @@ def _state(model: nn.Module) -> dict[str, object]:
     parts: dict[str, object] = {}
     for name, module in model.named_modules():
         parts[f"{name}.training"] = module.training
-        hooks = [key for key in vars(module) if "hooks" in key]
-        parts |= {f"{name}.{key}": len(vars(module)[key]) for key in hooks}
-        parts |= {f"{name}.{key}": vars(module)[key] for key in vars(module) if "cached" in key}
+        for key, value in vars(module).items():
+            if "hooks" in key:
+                parts[f"{name}.{key}"] = len(value)
+            elif key not in ("_parameters", "_buffers", "_modules"):
+                parts[f"{name}.{key}"] = value
     for name, parameter in model.named_parameters():
         parts |= {name: parameter.detach().clone(), f"{name}.grad": parameter.grad}
         parts[f"{name}.requires_grad"] = parameter.requires_grad

@@ -62,7 +62,8 @@ def explain(
 
     Args:
         source: the model and the graph.
-        nodes: a list such as 1,2,5-9; a file of such lists, or @file; the name of a mask; or all.
+        nodes: a list such as 1,2,5-9; a file of such lists, or @file; the name of a mask; or all. If the graph
+            has node ids of its own, as from a node table, these are meant.
         limit: explain only the first so many of these nodes.
         method: how to search.
         published_choices: for cf-gnn, begin with what the published code does, not with what the paper says.
@@ -86,7 +87,7 @@ def explain(
         data,
         method=chosen,
         goal=Goal(_class(wanted, data), least),
-        space=EditSpace(protected=parse_edges(protect)),
+        space=EditSpace(protected=parse_edges(protect, data)),
         budget=budget,
         directed=None if source is None else source.options.directed,
         seed=seed,

@@ -23,7 +23,7 @@ def show(
     results: Path,
     /,
     *,
-    node: int | None = None,
+    node: str | None = None,
     out: Path | None = None,
     force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     source: Source | None = None,
@@ -32,7 +32,7 @@ def show(
 
     Args:
         results: a file that butfor explain wrote.
-        node: whose result.
+        node: whose result; by its own id where the graph has ids.
         out: draw it into this file (.png, .svg or .pdf); this needs the model and the graph.
         force: replace the picture if it exists.
         source: the model and the graph that the results are of.
@@ -63,11 +63,11 @@ def show(
     say(f"the picture is in {out}")
 
 
-def _result(path: Path, found: "Sequence[Counterfactual]", node: int) -> "Counterfactual":
+def _result(path: Path, found: "Sequence[Counterfactual]", node: str) -> "Counterfactual":
     for result in found:
-        if result.target == node:
+        if result.name(result.target) == node.strip():
             return result
-    some = ", ".join(str(result.target) for result in found[:8]) + (", …" if len(found) > 8 else "")
+    some = ", ".join(result.name(result.target) for result in found[:8]) + (", …" if len(found) > 8 else "")
     raise InputError(f"node {node} is not in {path}, which has {len(found)} nodes: {some}")
 
 

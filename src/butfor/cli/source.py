@@ -46,7 +46,7 @@ def read_graph(name: str, options: GraphOptions) -> "tuple[Data, dict[str, objec
         InputError: an option does not go with this kind of graph.
         GraphError: there is no such graph, or it cannot be used.
     """
-    from butfor.datasets import GENERATORS, describe, load_graph
+    from butfor.datasets import GENERATORS, describe, load_graphs
 
     if name in GENERATORS:
         if options.node_table is not None:
@@ -59,7 +59,10 @@ def read_graph(name: str, options: GraphOptions) -> "tuple[Data, dict[str, objec
     if options.graph_seed is not None:
         raise InputError(f"--graph-seed goes with a generated graph, not with the file {name}")
     undirected = options.directed is False
-    data = load_graph(path, nodes=options.node_table, undirected=undirected)
+    graphs = load_graphs(path, nodes=options.node_table, undirected=undirected)
+    if len(graphs) != 1:
+        raise GraphError(f"{name} holds {len(graphs)} graphs; graph classification is not supported yet")
+    data = graphs[0]
     info = describe(data, path.resolve())
     if options.node_table is not None:
         info["node_table"] = str(options.node_table.resolve())
@@ -176,7 +179,7 @@ def _factory(name: str) -> object:
         sys.path.insert(0, str(Path.cwd()))
     try:
         module = importlib.import_module(module_name)
-    except Exception as problem:  # whatever the user's module does when it is imported
+    except (Exception, SystemExit) as problem:  # whatever the user's module does when it is imported
         raise ModelError(
             f"cannot import {module_name} of --model {name}: {type(problem).__name__}: {problem}"
         ) from problem
@@ -189,5 +192,5 @@ def _factory(name: str) -> object:
         )
     try:
         return factory()
-    except Exception as problem:  # whatever the user's factory does
+    except (Exception, SystemExit) as problem:  # whatever the user's factory does
         raise ModelError(f"--model {name} failed: {type(problem).__name__}: {problem}") from problem

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from butfor.cli.output import say
 from butfor.cli.source import GraphOptions, Seed, read_graph
-from butfor.errors import InputError
+from butfor.errors import GraphError, InputError
 
 __all__ = ["train"]
 
@@ -48,6 +48,8 @@ def train(
     from butfor import models
 
     data, info = read_graph(graph, options or GraphOptions())
+    if not data.x.is_floating_point():
+        raise GraphError(f"x is of dtype {data.x.dtype}, but the paper's GCN takes floating features: use x.float()")
     model, result = models.trained_gcn(
         data, seed, not quiet, hidden=hidden, epochs=epochs, lr=lr, weight_decay=weight_decay
     )

@@ -25,16 +25,14 @@ def read_tables(edges_path: Path, nodes_path: Path) -> Data:
     Edge list: `source`, `target`, perhaps `weight`; other numeric columns become `edge_attr`, in order.
     Node table: `id`, perhaps `label` (or `y`; text labels are numbered in sorted order and kept as
     `class_names`), perhaps `split` (each value gives a mask) or `*_mask` columns; all other numeric
-    columns are features, in order. Ids may be any integers or text; nodes are numbered in the table's
-    order and `node_ids` keeps their names. Columns of plain text are left out.
+    columns are features, in order. Ids are integers or text, and read as text: 007 is not 7. Nodes are
+    numbered in the table's order and `node_ids` keeps their ids. Columns of plain text are left out.
 
     Raises:
         GraphError: if polars is missing, a file cannot be read, or a column or id does not fit.
     """
-    nodes = _read(nodes_path)
-    edges = _read(edges_path)
-    _require(nodes, nodes_path, "id")
-    _require(edges, edges_path, "source", "target")
+    nodes = _read(nodes_path, "id")
+    edges = _read(edges_path, "source", "target")
     if nodes.is_empty():
         raise GraphError(f"{nodes_path} has no rows: the graph is empty")
     fields = _node_fields(nodes, nodes_path)
@@ -50,7 +48,8 @@ def read_tables(edges_path: Path, nodes_path: Path) -> Data:
     return data
 
 
-def _read(path: Path) -> pl.DataFrame:
+def _read(path: Path, *ids: str) -> pl.DataFrame:
+    """Return a table, its columns of ids as text: numbers would lose zeros in front and overflow."""
     try:
         import polars as pl
     except ImportError as problem:
@@ -59,8 +58,13 @@ def _read(path: Path) -> pl.DataFrame:
         raise GraphError(f"there is no file {path}")
     try:
         if path.suffix == ".parquet":
-            return pl.read_parquet(path)
-        return pl.read_csv(path, infer_schema_length=None)
+            table = pl.read_parquet(path)
+        else:
+            table = pl.read_csv(path, infer_schema_length=None, schema_overrides=dict.fromkeys(ids, pl.String))
+        _require(table, path, *ids)
+        table = table.with_columns(_text(table[column], path) for column in ids)
+        _require(table, path, *ids)
+        return table
     except (pl.exceptions.PolarsError, OSError, ValueError) as problem:
         raise GraphError(f"{path} cannot be read as {path.suffix[1:]}: {problem}") from problem
 
@@ -73,6 +77,21 @@ def _require(table: pl.DataFrame, path: Path, *columns: str) -> None:
             raise GraphError(f"row {_first(table[column].is_null())} of {path} has no {column}")
 
 
+def _text(ids: pl.Series, path: Path) -> pl.Series:
+    import polars as pl
+
+    text = ids.cast(pl.String).str.strip_chars().replace("", None)
+    if ids.dtype.is_float() or (_is_number(text) and not text.str.contains(r"^[+-]?\d+$").all()):
+        raise GraphError(f"node ids must be integers or text, but column {ids.name!r} of {path} has fractions")
+    return text
+
+
+def _is_number(text: pl.Series) -> bool:
+    import polars as pl
+
+    return bool(text.cast(pl.Float64, strict=False).is_not_null().all())
+
+
 def _first(flags: pl.Series) -> int:
     index = flags.arg_max()
     return -1 if index is None else index + 1  # people count rows from 1
@@ -82,19 +101,13 @@ def _numbered(edges: pl.DataFrame, edges_path: Path, nodes: pl.DataFrame, nodes_
     """Return the edges' ends as positions in the node table."""
     import polars as pl
 
-    ends = [edges["source"], edges["target"]]
     ids = nodes["id"]
-    if ids.dtype.is_float() or any(end.dtype.is_float() for end in ends):
-        raise GraphError(f"node ids must be integers or text, but {nodes_path} or {edges_path} has fractions")
-    # Text against text where either is text; else 7 in one file would not be "7" in the other.
-    common = pl.Int64 if all(column.dtype.is_integer() for column in (ids, *ends)) else pl.String
-    ids = ids.cast(common)
     if ids.is_duplicated().any():
         raise GraphError(f"{nodes_path} has the id {ids.filter(ids.is_duplicated())[0]!r} more than once")
     places = pl.DataFrame({"id": ids, "place": np.arange(len(ids))})
     found = []
-    for end in ends:
-        keys = end.cast(common).rename("id")
+    for end in (edges["source"], edges["target"]):
+        keys = end.rename("id")
         place = keys.to_frame().join(places, on="id", how="left", maintain_order="left")["place"]
         if place.null_count():
             row = _first(place.is_null())

@@ -50,14 +50,16 @@ def _features(data: Data) -> Tensor:
     x = data.x if "x" in data else None
     if not isinstance(x, Tensor):
         raise GraphError("this graph has no node features x: where there are none, use torch.ones(num_nodes, 1)")
+    if x.layout != torch.strided:
+        raise GraphError("x is sparse; use x.to_dense()")
     if x.dim() != 2:
         raise GraphError(f"x has shape {tuple(x.shape)}, but must be [nodes, features]")
     if x.size(0) == 0:
         raise GraphError("this graph is empty: it has no nodes")
     if "num_nodes" in data and data.num_nodes != x.size(0):
         raise GraphError(f"x has {x.size(0)} rows, but the graph says it has {data.num_nodes} nodes")
-    if not x.is_floating_point():
-        raise GraphError(f"x is of dtype {x.dtype}, but features must be floating: use x.float()")
+    if x.dtype == torch.bool or x.is_complex():
+        raise GraphError(f"x is of dtype {x.dtype}, but features must be floating or integers: use x.float()")
     _check_finite("x", x, "node")
     return x
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -77,8 +77,8 @@ class CFGNN(BatchMethod):
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise InputError(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(allowed)}")
-        if self.epochs < 1:
-            raise InputError(f"epochs is {self.epochs}; at least 1 is needed")
+        if not isinstance(self.epochs, int) or self.epochs < 1:
+            raise InputError(f"epochs is {self.epochs}; give a whole number of at least 1")
         if not self.lr > 0:
             raise InputError(f"lr is {self.lr}; the learning rate must be positive")
         if not self.beta >= 0:
@@ -124,7 +124,9 @@ class CFGNN(BatchMethod):
             ModelError: the model has no faithful relaxation, so there is no gradient to follow.
         """
         batch = _Batch(self, problems)
-        meter = budget.meter()
+        # The targets share the time: each has its own on average.
+        shared = None if budget.seconds is None else budget.seconds * len(problems)
+        meter = replace(budget, seconds=shared).meter()
         while batch.members:
             batch.step()
             meter.evaluations += 1
@@ -212,7 +214,8 @@ class _Batch:
             soft = soft.detach()
         if self.method.distance_gradient:
             slope = slope - self.method.beta * self.costs
-        return slope * (1 - soft) * soft
+        # A layer without a derivative at an isolated node must not push every edge out.
+        return torch.nan_to_num(slope * (1 - soft) * soft, nan=0.0)
 
     def _record(self, removed: Tensor, reached: Tensor) -> None:
         cost = self._per_member(self.costs * removed)

@@ -82,7 +82,8 @@ class _Search:
         self.cheapest = np.concatenate([[0.0], np.cumsum(np.sort(self.costs)), [math.inf]])
         self.best_cost = math.inf
         self.met: list[tuple[float, float, tuple[int, ...]]] = []
-        self.chunk = FIRST_CHUNK
+        self.largest = min(LARGEST_CHUNK, problem.oracle.pace(problem.edits))
+        self.chunk = min(FIRST_CHUNK, self.largest)
 
     def run(self) -> Proposal:
         if not len(self.edits):
@@ -172,7 +173,7 @@ class _Search:
             if batch and (room <= 0 or prefix is None):
                 if not self._try(batch, lists):
                     return False
-                self.chunk = min(2 * self.chunk, LARGEST_CHUNK)
+                self.chunk = min(2 * self.chunk, self.largest)
                 batch, lists, room = [], [], self.chunk
         return True
 

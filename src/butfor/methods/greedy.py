@@ -48,6 +48,7 @@ class Greedy(Method):
         while not found and len(chosen) < len(costs) and not meter.spent:
             candidates = self._candidates(problem, chosen, meter)
             answers = problem.extend(chosen, candidates, meter)
+            candidates = candidates[: len(answers.margins)]
             found = bool(answers.reached.any())
             if not chosen and not found and len(candidates) == len(costs):
                 # Every single edit was tried, so two are needed, or there is nothing to be had.

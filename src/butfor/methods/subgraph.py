@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["RemoveSubgraph"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RemoveSubgraph(Method):
     """The paper's GNNExplainer baseline, for any explainer of PyG: remove its ``size`` top edges.
 
@@ -41,6 +41,17 @@ class RemoveSubgraph(Method):
     size: int | Literal["ground-truth"] = "ground-truth"
     epochs: int = 100
     lr: float = 0.01
+
+    def __repr__(self) -> str:
+        # A file of results belongs to one method, so its settings must be told: PyG's own repr hides them.
+        explainer = "None"
+        if self.explainer is not None:
+            plain = {
+                name: value for name, value in vars(self.explainer).items() if isinstance(value, (int, float, str))
+            }
+            settings = ", ".join(f"{name}={value!r}" for name, value in plain.items() if name != "training")
+            explainer = f"{type(self.explainer).__name__}({settings})"
+        return f"RemoveSubgraph(explainer={explainer}, size={self.size!r}, epochs={self.epochs}, lr={self.lr})"
 
     def __post_init__(self) -> None:
         if self.size != "ground-truth" and (not isinstance(self.size, int) or self.size < 1):
@@ -70,42 +81,33 @@ class RemoveSubgraph(Method):
         from torch_geometric.explain import Explainer, GNNExplainer
 
         predictor, near = problem.predictor, problem.edits.neighbourhood
-        model = predictor.model
+        # PyG's explainers leave marks on the layers they explain, so they get a copy of the model.
+        model = copy.deepcopy(predictor.model).eval()
         algorithm = copy.deepcopy(self.explainer) or GNNExplainer(epochs=self.epochs, lr=self.lr)
         columns = torch.from_numpy(near.edges)
         fields = {name: problem.graph.edge_fields()[name][columns] for name in predictor.fields}
-        device = problem.graph.x.device
+        explainer = Explainer(
+            model,
+            algorithm,
+            explanation_type="model",
+            edge_mask_type="object",
+            model_config={
+                "mode": "multiclass_classification",
+                "task_level": "node",
+                "return_type": "probs" if predictor.probabilities else "raw",
+            },
+        )
         with untouched(model), torch.random.fork_rng(devices=[]):
             torch.manual_seed(problem.generator().initial_seed())
-            try:
-                explanation = Explainer(
-                    model,
-                    algorithm,
-                    explanation_type="model",
-                    edge_mask_type="object",
-                    model_config={
-                        "mode": "multiclass_classification",
-                        "task_level": "node",
-                        "return_type": "probs" if predictor.probabilities else "raw",
-                    },
-                )(
-                    problem.graph.x[torch.from_numpy(near.nodes)],
-                    torch.from_numpy(near.edge_index).to(device),
-                    index=int(near.centres[0]),
-                    **fields,
-                )
-            finally:
-                _clear(model)
+            explanation = explainer(
+                problem.graph.x[torch.from_numpy(near.nodes)],
+                torch.from_numpy(near.edge_index).to(problem.graph.x.device),
+                index=int(near.centres[0]),
+                **fields,
+            )
         mask = explanation.get("edge_mask")
         if mask is None:
             raise ModelError(f"{type(algorithm).__name__} gives no edge mask, so there are no edges to rank")
         scores = np.zeros(len(problem.edits) + 1)
         np.add.at(scores, problem.edits.edit_of, mask.detach().cpu().double().numpy())
         return scores[:-1]
-
-
-def _clear(model: torch.nn.Module) -> None:
-    # An explainer that fails half-way leaves its masks on the model's layers.
-    from torch_geometric.explain.algorithm.utils import clear_masks
-
-    clear_masks(model)

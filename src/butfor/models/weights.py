@@ -88,12 +88,21 @@ def state_of(model: nn.Module) -> dict[str, Tensor]:
 
 
 def fingerprint(model: nn.Module) -> str:
-    """Return 16 hexadecimal digits that change with the model's class, layer names, shapes or any weight.
+    """Return 16 hexadecimal digits that change with the model's classes, settings, shapes or any weight.
 
     Raises:
         ModelError: if a layer has no size yet.
     """
-    digest = hashlib.sha256(f"{type(model).__module__}.{type(model).__qualname__}".encode())
+    digest = hashlib.sha256()
+    for name, module in model.named_modules():
+        kind = type(module)
+        # Such as the aggregation of a layer, which no weight shows.
+        settings = sorted(
+            (key, value)
+            for key, value in vars(module).items()
+            if key != "training" and not key.startswith("_") and isinstance(value, (bool, int, float, str))
+        )
+        digest.update(f"\0{name}\0{kind.__module__}.{kind.__qualname__}\0{settings}".encode())
     for name, tensor in sorted(_tensors(model).items()):
         digest.update(f"\0{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\0".encode())
         flat = tensor.detach().cpu().contiguous().reshape(-1)

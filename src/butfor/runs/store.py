@@ -49,7 +49,7 @@ class Run:
             model_id=explainer.model_id,
             method=repr(explainer.method),
             goal=str(explainer.poser.goal),
-            space_id=explainer.poser.space.fingerprint(explainer.graph.directed),
+            space_id=explainer.space_id,
             seed=explainer.seed,
             directed=explainer.graph.directed,
         )

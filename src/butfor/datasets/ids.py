@@ -1,0 +1,33 @@
+"""The ids that a graph's nodes have of their own, besides their positions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch_geometric.data import Data
+
+__all__ = ["OwnIds"]
+
+
+class OwnIds:
+    """`data.node_ids` as text, one for each node; looking at one does not touch the others."""
+
+    def __init__(self, ids: Sequence[Any]) -> None:
+        self._ids = ids
+
+    @classmethod
+    def of(cls, data: Data) -> OwnIds | None:
+        """The ids of a graph; None where it has none, or something else under that name."""
+        ids: Any = data["node_ids"] if "node_ids" in data else None
+        is_list = isinstance(ids, (list, tuple)) or getattr(ids, "ndim", None) == 1
+        return cls(ids) if is_list and len(ids) == data.num_nodes else None
+
+    def __getitem__(self, node: int) -> str:
+        value = self._ids[node]
+        return str(value.item() if hasattr(value, "item") else value)
+
+    def __len__(self) -> int:
+        return len(self._ids)

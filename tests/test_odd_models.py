@@ -1,0 +1,188 @@
+"""Models and graphs that break an assumption somebody might make."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from torch_geometric.data import Data
+from torch_geometric.nn import GCN, GCNConv, GraphConv, GraphSAGE, SGConv
+
+import butfor
+from butfor.edits import EditSpace
+from butfor.errors import InputError, ModelError
+from butfor.goal import Goal
+from butfor.graph import Graph
+from butfor.models import fingerprint
+from butfor.oracle import ModelOracle
+from butfor.posing import WHOLE_GRAPH
+from butfor.predictor import Predictor
+from butfor.testing import predict_without, random_problem
+
+
+class ByHand(torch.nn.Module):
+    """Two rounds of mean aggregation without any layer of PyG: its messages cannot be counted."""
+
+    def forward(self, x, edge_index):
+        for _ in range(2):
+            total = torch.zeros_like(x).index_add(0, edge_index[1], x[edge_index[0]])
+            count = torch.zeros(len(x)).index_add(0, edge_index[1], torch.ones(edge_index.size(1)))
+            x = (x + total) / (1 + count)[:, None]
+        return torch.cat([x, -x + 1e-3], dim=1)
+
+
+def test_a_model_whose_messages_cannot_be_counted() -> None:
+    data = Data(x=torch.tensor([[0.0], [0.0], [1.0], [-1.0]]), edge_index=torch.tensor([[1, 2, 3], [0, 1, 1]]))
+    result = butfor.explain(ByHand(), data, 0, butfor.Exact())
+    assert WHOLE_GRAPH in result.note
+    assert result.status.value == "optimal"
+    assert len(result.removed_edges) == 1
+
+
+class HalfByHand(torch.nn.Module):
+    """One layer that is counted, and one round that is not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.rest = GCNConv(4, 3), ByHand()
+
+    def forward(self, x, edge_index):
+        x = self.layer(x, edge_index)
+        for _ in range(3):
+            x = x + torch.zeros_like(x).index_add(0, edge_index[1], x[edge_index[0]])
+        return x
+
+
+def test_a_model_that_sees_further_than_was_counted() -> None:
+    torch.manual_seed(0)
+    model = HalfByHand().eval()
+    edge_index = torch.tensor([[i for i in range(12)], [i + 1 for i in range(12)]])
+    x = torch.randn(13, 4, generator=torch.Generator().manual_seed(1))
+    data = Data(x=x, edge_index=torch.cat([edge_index, edge_index.flip(0)], dim=1))
+    for node in range(13):
+        result = butfor.explain(model, data, node, butfor.Exact())
+        truth = predict_without(model, data, ()).argmax(1)[node]
+        single = [
+            pair
+            for pair in itertools.pairwise(range(13))
+            if predict_without(model, data, [pair]).argmax(1)[node] != truth
+        ]
+        assert (result.size == 1) == bool(single)
+
+
+def test_scores_that_are_no_numbers_reach_no_goal() -> None:
+    model, _ = random_problem(0)
+    generator = torch.Generator().manual_seed(2)
+    pairs = torch.tensor([(u, v) for u in range(10) for v in range(10) if u != v and (u + 3 * v) % 4 == 0]).T
+    weights = torch.randn(pairs.size(1), generator=generator) * 0.4 + 0.1
+    data = Data(x=torch.randn(10, 4, generator=generator), edge_index=pairs.contiguous(), edge_weight=weights)
+    with torch.no_grad():
+        intact = model(data.x, data.edge_index, data.edge_weight)
+    if intact.isnan().any():
+        with pytest.raises(ModelError, match="NaN"):
+            butfor.explain(model, data, 0)
+        return
+    for result in butfor.explain(model, data, range(10)):
+        assert result.after is None or result.after.probability == result.after.probability
+    nothing = torch.tensor([[float("nan"), 1.0], [torch.inf, 0.0], [0.0, 1.0]])
+    assert Goal().reached(nothing, 1).tolist() == [False, False, False]
+    assert Goal().reached(nothing, 0).tolist() == [False, False, True]
+
+
+def test_a_wanted_class_that_is_predicted_already() -> None:
+    model, data = random_problem(1)
+    before = predict_without(model, data, ()).argmax(1)
+    wanted = int(before[2])
+    with pytest.raises(InputError, match=rf"class {wanted} .* is wanted, but 1 of the 1 nodes are predicted so already"):
+        butfor.explain(model, data, 2, goal=Goal(wanted=wanted))
+
+
+def test_settings_without_weights_make_another_model() -> None:
+    mean, largest = GraphSAGE(4, 8, 2, 3, aggr="mean"), GraphSAGE(4, 8, 2, 3, aggr="max")
+    largest.load_state_dict(mean.state_dict())
+    assert fingerprint(mean) != fingerprint(largest)
+    assert fingerprint(mean) == fingerprint(mean.train())
+
+
+class Weighted(torch.nn.Module):
+    def __init__(self, *layers) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList(layers)
+
+    def forward(self, x, edge_index, edge_weight=None):
+        for layer in self.layers:
+            x = layer(x, edge_index, edge_weight)
+        return x
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        lambda: (GraphConv(4, 8), GraphConv(8, 3)),
+        lambda: (GraphConv(4, 8), GCNConv(8, 3)),
+        lambda: (SGConv(4, 3, K=2),),
+        lambda: (GCNConv(4, 3, normalize=False),),
+        lambda: (GCNConv(4, 8, add_self_loops=False), GCNConv(8, 3, add_self_loops=False)),
+    ],
+    ids=["GraphConv", "mixed", "SGConv", "unnormalised", "no-loops"],
+)
+@pytest.mark.parametrize("method", [butfor.CFGNN(epochs=60, lr=1.0), butfor.CFGNN.published(epochs=60, lr=1.0)])
+def test_cf_gnn_on_other_layers_that_take_weights(layers, method) -> None:
+    torch.manual_seed(3)
+    model, (_, data) = Weighted(*layers()).eval(), random_problem(3, nodes=12, density=0.2)
+    for result in butfor.explain(model, data, range(12), method):
+        if result.after is not None:
+            after = predict_without(model, data, result.removed_edges).argmax(1)[result.target]
+            assert int(after) == result.after.label != result.before.label
+
+
+class PerNode(torch.nn.Module):
+    """An embedding of each node: it runs on this very graph and on no other."""
+
+    def __init__(self, nodes: int) -> None:
+        super().__init__()
+        self.own, self.layer = torch.nn.Embedding(nodes, 4), GCNConv(8, 3)
+
+    def forward(self, x, edge_index):
+        return self.layer(torch.cat([x, self.own.weight], dim=1), edge_index)
+
+
+def test_a_model_made_for_one_graph() -> None:
+    torch.manual_seed(0)
+    model, (_, data) = PerNode(8).eval(), random_problem(2)
+    results = butfor.explain(model, data, range(8))
+    assert all(WHOLE_GRAPH in result.note for result in results)
+    assert any(result.found for result in results)
+
+
+def test_memory_is_bounded_in_features_too() -> None:
+    wide = Data(x=torch.ones(50, 4000), edge_index=torch.randint(0, 50, (2, 400), generator=torch.Generator()))
+    graph = Graph.of(wide, directed=True)
+    oracle = ModelOracle(Predictor.of(GCN(4000, 8, 1, 2).eval(), graph), graph)
+    edits = EditSpace().edits(graph.neighbourhood(0, 3), directed=True)
+    near = edits.neighbourhood
+    assert oracle.pace(edits) * (near.num_nodes + near.num_edges) * 4000 <= oracle.max_numbers
+
+
+def test_time_is_looked_at_between_pieces() -> None:
+    model, data = random_problem(2, nodes=12)
+    graph = Graph.of(data)
+    oracle = ModelOracle(Predictor.of(model, graph), graph, max_numbers=1)
+    edits = EditSpace().edits(graph.neighbourhood(0, 3), directed=False)
+    problem = butfor.explainer.Problem(graph, oracle.predictor, oracle, edits, Goal(), oracle.predictor.logits[0])
+    late = butfor.Budget(seconds=1e-9).meter()
+    assert len(problem.extend([], problem.edits.edit_of[:5].clip(0), late).margins) == 1
+    assert late.spent
+
+
+def test_targets_in_odd_shapes() -> None:
+    model, data = random_problem(1)
+    one = butfor.explain(model, data, 3)
+    assert butfor.explain(model, data, torch.tensor(3)) == one
+    assert butfor.explain(model, data, (node for node in (3, 1)))[0] == one
+    explainer = butfor.Explainer.of(model, data)
+    assert len(list(explainer.stream(node for node in range(4)))) == 4
+    for nonsense in (5.0, None, True):
+        with pytest.raises(InputError, match="is not a node"):
+            butfor.explain(model, data, nonsense)
