@@ -6,19 +6,20 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from butfor.cli import main
 from butfor.cli.app import COMMANDS
 from butfor.cli.hyperparameters import make_method
 from butfor.cli.labels import method_label
 from butfor.cli.nodes import parse_edges, parse_nodes
-from butfor.datasets import GENERATORS, load_graph
+from butfor.datasets import GENERATORS, load_graph, save_graph
 from butfor.errors import InputError
 from butfor.evaluation import evaluate
 from butfor.explainer import Explainer, explain
@@ -26,7 +27,7 @@ from butfor.graph import Graph
 from butfor.methods import CFGNN, METHODS, Greedy, KeepEgo, RemoveSubgraph
 from butfor.models import load_checkpoint
 from butfor.paper import PAPER, dataset_of, paper_row
-from butfor.runs import read_results
+from butfor.runs import Run, Store, read_results
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -244,6 +245,7 @@ def test_explain_and_evaluate_the_published_model(reference: Path, tmp_path: Pat
     assert ours.split()[2:4] == theirs.split()[2:4] == ["110/140", "0.21"]
     assert ours.split()[4].startswith("10.56±20.1")
     assert theirs.split()[4:6] == ["10.56±20.11", "0.97±0.04"]
+    assert float(ours.split()[6]) > 0  # the published graphs mark no motifs, but they are known
 
 
 def test_explain_to_a_closed_pipe(trained: Path) -> None:
@@ -279,10 +281,99 @@ def test_nodes_in_every_form(tmp_path: Path) -> None:
 
 
 def test_edges() -> None:
-    assert parse_edges("3-17,4-9") == ((3, 17), (4, 9))
-    assert parse_edges("") == ()
+    data = GENERATORS["tree-cycles"](0)
+    assert parse_edges("3-17,4-9", data) == ((3, 17), (4, 9))
+    assert parse_edges("", data) == ()
     with pytest.raises(InputError, match="'3–17' is no edge"):
-        parse_edges("3–17")
+        parse_edges("3–17", data)
+
+
+def own(*ids: object) -> Data:
+    """A graph whose nodes have ids of their own."""
+    count = len(ids)
+    return Data(
+        x=torch.ones(count, 1),
+        edge_index=torch.zeros(2, 0, dtype=torch.long),
+        node_ids=list(ids),
+        test_mask=torch.arange(count) == 1,
+    )
+
+
+def test_nodes_by_their_own_ids(tmp_path: Path) -> None:
+    data = own("acct_3", "acct_7", "New York", "a,b", "@me", "n-1", "#8")
+    listed = tmp_path / "nodes.txt"
+    listed.write_text("acct_7, n-1  # two\nNew York\na,b\n#8\n# nothing\n")
+    for text, nodes in [
+        ("acct_7", [1]),
+        ("acct_7,acct_3,acct_7", [1, 0]),
+        ("n-1 acct_3", [5, 0]),
+        ("New York, acct_3", [2, 0]),
+        ("a,b", [3]),
+        ("@me", [4]),
+        ("test", [1]),
+        ("all", list(range(7))),
+        (str(listed), [1, 5, 2, 3, 6]),
+        (f"@{listed}", [1, 5, 2, 3, 6]),
+        (",".join(["acct_3"] * 2000), [0]),  # too long for the name of a file
+    ]:
+        assert parse_nodes(text, data) == nodes, text
+    numbers = own(5, 6, 7, 0)
+    assert parse_nodes("0,5-7", numbers) == [3, 0, 1, 2]
+    for text, message in [
+        ("3", "'3' in --nodes '3' is no node id of this graph, which has ids of its own: 5, 6, 7, …"),
+        ("6-99999999999999", "'8' in .* is no node id"),
+        ("7-6", "range 7-6"),
+        ("-1", "'-1' in .* is no node id"),
+        ("5,x", "'x' in .* is no node id"),
+        ("x", r"neither all, a node id of this graph \(5, 6, 7, …\), a file, nor a mask of this graph \(test\)"),
+        (",", "names no nodes"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            parse_nodes(text, numbers)
+    with pytest.raises(InputError, match="two nodes of this graph have the id 'a'"):
+        parse_nodes("a", own("a", "a"))
+
+
+def test_edges_by_their_own_ids() -> None:
+    data = own("acct_3", "acct_7", "New York", "a", "b", "a-b", "-2")
+    assert parse_edges("acct_3-acct_7, New York - a", data) == ((0, 1), (2, 3))
+    assert parse_edges("a-b a-a-b,a--2", data) == ((3, 4), (3, 5), (3, 6))
+    assert parse_edges("", data) == ()
+    for text, message in [
+        ("0-1", r"'0-1' is no edge; .* two node ids of this graph \(acct_3, acct_7, New York, …\)"),
+        ("acct_3", "'acct_3' is no edge"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            parse_edges(text, data)
+    with pytest.raises(InputError, match="'a-a-a' may be more than one edge"):
+        parse_edges("a-a-a", own("a", "a-a"))
+
+
+def test_explain_and_show_by_own_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    names = [f"acct_{number}" for number in range(8)]
+    pairs = [(i, (i + 1) % 8) for i in range(8)]
+    (tmp_path / "edges.csv").write_text("source,target\n" + "".join(f"{names[u]},{names[v]}\n" for u, v in pairs))
+    (tmp_path / "nodes.csv").write_text("id,f,g\n" + "".join(f"{name},{i % 3},{i}\n" for i, name in enumerate(names)))
+    (tmp_path / "own_id_models.py").write_text(
+        "import torch\nfrom butfor.models import PaperGCN\n"
+        "def gcn():\n    torch.manual_seed(0)\n    return PaperGCN(2, 2)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    arguments = ["explain", "--model", "own_id_models:gcn", "--graph", "edges.csv", "--node-table", "nodes.csv"]
+    arguments += ["--undirected", "--nodes", "acct_7,acct_3", "--protect", "acct_7-acct_0"]
+    assert main([*arguments, "--out", "cfs.jsonl"]) == 0
+    found = read_results("cfs.jsonl")
+    assert [result.target for result in found] == [7, 3]
+    run = Run(**{item.name: getattr(found[0], item.name) for item in fields(Run)})
+    with Store("named.jsonl", run) as store:
+        for result in found:
+            store.append(replace(result, names=tuple(enumerate(names))))
+    capsys.readouterr()
+    assert main(["show", "named.jsonl", "--node", "acct_3"]) == 0
+    assert capsys.readouterr().out.startswith("Node acct_3 is predicted")
+    assert main(["show", "named.jsonl", "--node", "3"]) == 2
+    assert "node 3 is not in named.jsonl, which has 2 nodes: acct_7, acct_3" in capsys.readouterr().err
 
 
 # hyper-parameters
@@ -347,6 +438,14 @@ def test_evaluate_gives_the_metrics(results: Path, trained: Path, capsys: Captur
     assert row[2] == f"{metrics.found}/10"
     assert row[4] == f"{metrics.size.mean:.2f}±{metrics.size.std:.2f}"
     assert row[6] == (f"{metrics.accuracy.mean:.2f}" if metrics.accuracy.count else "–")
+
+
+def test_evaluate_without_known_motifs(results: Path, trained: Path, tmp_path: Path, capsys: Capture) -> None:
+    data = GENERATORS["tree-cycles"](0)
+    del data.edge_motif
+    save_graph(data, tmp_path / "graph.npz")
+    assert main(["evaluate", str(results), "--checkpoint", str(trained), "--graph", str(tmp_path / "graph.npz")]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].split()[-2:] == ["–", "–"]
 
 
 def test_evaluate_several_files_beside_the_paper(results: Path, trained: Path, tmp_path: Path, capsys: Capture) -> None:

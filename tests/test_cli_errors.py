@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
+from torch_geometric.data import Data
 
 from butfor.cli import main
 from butfor.explainer import Explainer
@@ -100,7 +101,7 @@ def _contents(folder: Path) -> dict[str, bytes]:
         (["explain", "--limit", "0"], "--limit"),
         (["explain", "--seed", "-1"], "--seed"),
         (["explain", "--nodes"], "--nodes requires an argument"),
-        (["explain", "--method", "magic"], 'Invalid value "magic" for --method. Choose from: "greedy"'),
+        (["explain", "--method", "magic"], 'Invalid value "magic" for --method. Choose from: .*"greedy"'),
         (["train", "tree-cycles"], "--out"),
         (["evaluate"], "RESULTS"),
         (["explain"], "one model is needed and none is given"),
@@ -114,7 +115,7 @@ def test_what_cannot_be_parsed(refused: Refused, argv: list[str], message: str) 
     ("flags", "message"),
     [
         (["--lr", "0.1"], "--lr belongs to cf-gnn and remove-subgraph, not to greedy"),
-        (["--method", "cf-gnn", "--width", "3"], "--width belongs to greedy, not to cf-gnn"),
+        (["--method", "cf-gnn", "--width", "3"], "--width belongs to exact and greedy, not to cf-gnn"),
         (["--method", "random", "--published-choices"], "belongs to cf-gnn, not to random"),
         (["--width", "0"], "width is 0"),
         (["--width", "wide"], "--width"),
@@ -224,6 +225,17 @@ def test_graph_files_that_cannot_be_read(refused: Refused, place: Path, tmp_path
         refused(["train", str(graph), "--out", str(place / "new")], message)
 
 
+def test_many_graphs_and_integer_features(refused: Refused, place: Path, tmp_path: Path) -> None:
+    for name, text in [("A", "1, 2\n"), ("graph_indicator", "1\n1\n2\n"), ("node_labels", "0\n1\n0\n")]:
+        (tmp_path / f"Toy_{name}.txt").write_text(text)
+    message = f"{tmp_path} holds 2 graphs; graph classification is not supported yet$"
+    refused(explain(place, "--graph", str(tmp_path)), message)
+    refused(["train", str(tmp_path), "--out", str(place / "new")], message)
+    edges = torch.tensor([[0, 1], [1, 0]])
+    torch.save(Data(x=torch.ones(2, 1, dtype=torch.long), edge_index=edges), tmp_path / "atoms.pt")
+    refused(["train", str(tmp_path / "atoms.pt"), "--out", str(place / "new")], "GCN takes floating features")
+
+
 def test_graph_options_that_do_not_fit(refused: Refused, place: Path) -> None:
     graph = str(place / "graph.npz")
     refused(explain(place, "--graph", graph, "--graph-seed", "1"), "--graph-seed goes with a generated graph")
@@ -246,10 +258,12 @@ def test_models_that_cannot_be_used(
         "number = 3\n"
         "def none(): return None\n"
         "def fails(): raise RuntimeError('no luck')\n"
+        "def leaves(): raise SystemExit(0)\n"
         "def wants(size): return PaperGCN(3, size)\n"
         "def gcn(): return PaperGCN(3, 2)\n"
     )
     (tmp_path / "worse_models.py").write_text("import surely_not_there\n")
+    (tmp_path / "leaving_models.py").write_text("raise SystemExit('usage')\n")
     save_file(PaperGCN(3, 4).state_dict(), tmp_path / "four.safetensors")
     whole = (place / "run" / "model.safetensors").read_bytes()
     (tmp_path / "cut.safetensors").write_bytes(whole[:-100])
@@ -265,6 +279,8 @@ def test_models_that_cannot_be_used(
         (["--model", "bad_models:number"], "number is a int, not a function"),
         (["--model", "bad_models:none"], "returned a NoneType"),
         (["--model", "bad_models:fails"], "RuntimeError: no luck"),
+        (["--model", "bad_models:leaves"], "bad_models:leaves failed: SystemExit: 0"),
+        (["--model", "leaving_models:gcn"], "cannot import leaving_models .*SystemExit: usage"),
         (["--model", "bad_models:wants"], "TypeError: .*size"),
         (["--model", "bad_models:gcn", "--weights", "four.safetensors"], r"lin\.\w+ .* has shape"),
         (["--model", "bad_models:gcn", "--weights", "cut.safetensors"], "truncated"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,7 +14,7 @@ import torch
 from torch_geometric.data import Data
 
 import butfor
-from butfor.counterfactual import Counterfactual, Prediction, Status
+from butfor.counterfactual import Counterfactual, Prediction, Status, names_of
 from butfor.errors import InputError, StoreError
 from butfor.goal import Goal
 from butfor.testing import brute_force, predict_without, random_problem
@@ -57,6 +58,42 @@ def test_sentences() -> None:
     impossible = replace(NOTHING, status=Status.IMPOSSIBLE, lower_bound=None)
     assert str(impossible).endswith("No removal among its 34 edges changes that; this is proved.")
     assert all(status.sentence.endswith(".") and str(status) == status.value for status in Status)
+
+
+def test_names_stand_for_positions() -> None:
+    named = replace(RESULT, names=((17, "acct_3"), (20, "acct_7")))
+    assert str(named).startswith("Node acct_3 is predicted")
+    assert str(named).endswith(": acct_3–acct_7, acct_7–21.")
+    assert (named.name(20), named.name(21)) == ("acct_7", "21")
+    plain = json.loads(json.dumps(named.to_dict()))
+    assert Counterfactual.from_dict(plain) == named
+    del plain["names"]
+    assert Counterfactual.from_dict(plain) == RESULT
+
+
+def test_names_of_nodes() -> None:
+    data = Data(x=torch.ones(3, 1), edge_index=torch.zeros(2, 0, dtype=torch.long))
+    assert names_of(data, [2, 0]) == ()
+    for ids in (["a", "b", "c"], ("a", "b", "c"), np.array(["a", "b", "c"])):
+        data.node_ids = ids
+        assert names_of(data, [2, 0, 2]) == ((0, "a"), (2, "c"))
+    data.node_ids = torch.tensor([70, 5, 8])
+    assert names_of(data, [0]) == ((0, "70"),)
+    for ids in (["a"], torch.ones(3, 2), "abc"):
+        data.node_ids = ids
+        assert names_of(data, [0]) == ()
+
+
+def test_a_pickle_leaves_the_graph_behind() -> None:
+    model, data = random_problem(1)
+    result = butfor.explain(model, data, 3)
+    again = pickle.loads(pickle.dumps(result))
+    assert again == result
+    assert (again.seconds, again.versions) == (result.seconds, result.versions)
+    assert result._scene is not None
+    assert again._scene is None
+    with pytest.raises(InputError, match="give plot"):
+        again.plot()
 
 
 def test_size_is_of_what_was_found() -> None:

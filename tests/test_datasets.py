@@ -190,6 +190,8 @@ def with_value(tensor: torch.Tensor, place: tuple[int, ...], value: float) -> to
         {"y": torch.tensor([0, 1, 1]), "val_mask": torch.tensor([True, False, True])},
         {"y": torch.tensor([1])},
         {"edge_weight": torch.ones(6), "edge_attr": torch.ones(6, 3), "edge_label_index": torch.ones(2, 9)},
+        {"x": torch.ones(3, 2, dtype=torch.long)},  # kinds of atoms, for an embedding
+        {"x": torch.ones(3, 2, dtype=torch.uint8)},
         {"x": torch.full((3, 2), 3e38)},  # the sum overflows, the values do not
         {"num_nodes": 3, "train_mask": torch.ones(3, 10, dtype=torch.bool)},
     ],
@@ -215,7 +217,9 @@ def test_sound_graphs_pass(fields: dict[str, object]) -> None:
         ({"x": None}, "has no node features x"),
         ({"x": torch.ones(3)}, r"x has shape \(3,\)"),
         ({"x": torch.ones(0, 2)}, "this graph is empty: it has no nodes"),
-        ({"x": torch.ones(3, 2, dtype=torch.long)}, r"x is of dtype torch.int64.*x.float\(\)"),
+        ({"x": torch.ones(3, 2, dtype=torch.bool)}, r"x is of dtype torch.bool.*x.float\(\)"),
+        ({"x": torch.ones(3, 2, dtype=torch.complex64)}, "x is of dtype torch.complex64"),
+        ({"x": torch.ones(3, 2).to_sparse()}, r"^x is sparse; use x.to_dense\(\)$"),
         (
             {"x": with_value(torch.ones(3, 2), (2, 1), float("nan"))},
             "x of node 2, column 1 is nan: 1 of its values",

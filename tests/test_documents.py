@@ -41,6 +41,8 @@ def test_links_in_the_documents_lead_somewhere() -> None:
             assert (document.parent / target).exists(), f"{document.name} links to {target}"
 
 
-@pytest.mark.parametrize("method", ["Exact", "Greedy", "CFGNN", "RandomPerturbation", "KeepEgo", "RemoveEgo", "RemoveSubgraph"])
+@pytest.mark.parametrize(
+    "method", ["Exact", "Greedy", "CFGNN", "RandomPerturbation", "KeepEgo", "RemoveEgo", "RemoveSubgraph"]
+)
 def test_every_method_is_in_the_readme(method: str) -> None:
     assert f"`{method}`" in (ROOT / "README.md").read_text()

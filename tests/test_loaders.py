@@ -288,13 +288,24 @@ def test_undirected_table_gets_the_missing_directions(table) -> None:
 def test_integer_ids_and_masks(table) -> None:
     data = table("source,target\n70,5\n", "id,y,test_mask,f\n5,1,true,0\n-2,0,false,0\n70,1,true,1\n")
     assert data.edge_index.tolist() == [[2], [0]]
-    assert data.node_ids == [5, -2, 70]
+    assert data.node_ids == ["5", "-2", "70"]
     assert data.y.tolist() == [1, 0, 1]
     assert data.test_mask.tolist() == [True, False, True]
     assert "class_names" not in data
     data = table("source,target\n70,5\n", "id,f\n5,1\nx,0\n70,1\n")  # text in one file, integers in the other
     assert data.edge_index.tolist() == [[2], [0]]
     assert table("source,target\n", "id,f\n5,1\n").edge_index.shape == (2, 0)
+
+
+def test_ids_are_text(table) -> None:
+    long = "12345678901234567890"
+    data = table(f"source,target\n{long},007\n007, 7\n", f"id,f\n{long},1\n007,1\n7,1\n")
+    assert data.node_ids == [long, "007", "7"]
+    assert data.edge_index.tolist() == [[0, 1], [1, 2]]
+    data = table("source,target,id\n7,007,3\n", "id,source\nx,1\n007,2\n7,3\n")  # only ids are text
+    assert data.edge_index.tolist() == [[2], [1]]
+    assert data.edge_attr.tolist() == [[3]]
+    assert data.x.flatten().tolist() == [1, 2, 3]
 
 
 def test_tables_survive_npz(table, path: Path) -> None:
@@ -309,6 +320,12 @@ def test_parquet(tmp_path: Path) -> None:
     pl.DataFrame({"id": [1, 2, 3], "f": [0.5, 1, 2]}).write_parquet(tmp_path / "n.parquet")
     data = load_graph(tmp_path / "e.parquet", nodes=tmp_path / "n.parquet")
     assert data.edge_index.tolist() == [[0, 2], [2, 1]]
+    assert data.node_ids == ["1", "2", "3"]
+    pl.DataFrame({"id": ["1", "2", "3"], "f": [0.5, 1, 2]}).write_parquet(tmp_path / "t.parquet")
+    assert load_graph(tmp_path / "e.parquet", nodes=tmp_path / "t.parquet").edge_index.tolist() == [[0, 2], [2, 1]]
+    pl.DataFrame({"id": [1.0, 2.0, 3.0], "f": [0.5, 1, 2]}).write_parquet(tmp_path / "f.parquet")
+    with pytest.raises(GraphError, match=r"column 'id' of .*f\.parquet has fractions"):
+        load_graph(tmp_path / "e.parquet", nodes=tmp_path / "f.parquet")
     whole = (tmp_path / "e.parquet").read_bytes()
     (tmp_path / "e.parquet").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(GraphError, match=r"e\.parquet cannot be read as parquet"):
@@ -326,6 +343,7 @@ def test_parquet(tmp_path: Path) -> None:
             r"row 3 of .*edges\.csv has target 'dan', which is no id in .*nodes\.csv",
         ),
         (EDGES + "bob,,1,1\n", NODES, "row 3 of .* has no target"),
+        (EDGES + "bob, ,1,1\n", NODES, "row 3 of .* has no target"),
         (EDGES, NODES + "ann,cat,,1,1,A\n", "has the id 'ann' more than once"),
         (EDGES, "id,f\n", "has no rows: the graph is empty"),
         ("", NODES, r"edges\.csv cannot be read as csv"),
@@ -339,12 +357,14 @@ def test_parquet(tmp_path: Path) -> None:
         (EDGES, "id,a_mask,f\nann,0,1\nbob,1,1\ncid,2,1\n", "column 'a_mask' of .* is a mask"),
         (EDGES, NODES.replace(",test,", ",a test,"), "has the split 'a test'"),
         (EDGES.replace("0.5", "heavy"), NODES, "column 'weight' of .* must be numbers"),
-        ("source,target\n0.5,1\n", "id,f\n1,1\n", "node ids must be integers or text"),
+        ("source,target\n0.5,1\n", "id,f\n1,1\n", r"integers or text, but column 'source' of .*edges\.csv"),
+        ("source,target\n1,1\n", "id,f\n1,1\n2.0,1\n", r"integers or text, but column 'id' of .*nodes\.csv"),
     ],
 )
 def test_bad_tables(table, edges: str, nodes: str, message: str) -> None:
-    with pytest.raises(GraphError, match=message):
+    with pytest.raises(GraphError, match=message) as problem:
         table(edges, nodes)
+    assert ("cannot be read" in message) == ("cannot be read" in str(problem.value))
 
 
 def test_polars_is_optional(table, monkeypatch: pytest.MonkeyPatch) -> None:

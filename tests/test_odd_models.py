@@ -57,7 +57,7 @@ class HalfByHand(torch.nn.Module):
 def test_a_model_that_sees_further_than_was_counted() -> None:
     torch.manual_seed(0)
     model = HalfByHand().eval()
-    edge_index = torch.tensor([[i for i in range(12)], [i + 1 for i in range(12)]])
+    edge_index = torch.tensor([list(range(12)), list(range(1, 13))])
     x = torch.randn(13, 4, generator=torch.Generator().manual_seed(1))
     data = Data(x=x, edge_index=torch.cat([edge_index, edge_index.flip(0)], dim=1))
     for node in range(13):
@@ -94,7 +94,9 @@ def test_a_wanted_class_that_is_predicted_already() -> None:
     model, data = random_problem(1)
     before = predict_without(model, data, ()).argmax(1)
     wanted = int(before[2])
-    with pytest.raises(InputError, match=rf"class {wanted} .* is wanted, but 1 of the 1 nodes are predicted so already"):
+    with pytest.raises(
+        InputError, match=rf"class {wanted} .* is wanted, but 1 of the 1 nodes are predicted so already"
+    ):
         butfor.explain(model, data, 2, goal=Goal(wanted=wanted))
 
 
@@ -186,3 +188,15 @@ def test_targets_in_odd_shapes() -> None:
     for nonsense in (5.0, None, True):
         with pytest.raises(InputError, match="is not a node"):
             butfor.explain(model, data, nonsense)
+
+
+def test_a_graph_with_ids_of_its_own() -> None:
+    model, data = random_problem(1)
+    data.node_ids = [f"acct_{number}" for number in range(8)]
+    assert str(butfor.explain(model, data, 3)).startswith("Node acct_3 is predicted")
+
+
+def test_features_of_another_type_than_the_model_takes() -> None:
+    model, data = random_problem(1)
+    with pytest.raises(ModelError, match="fails on this graph of 4 features"):
+        butfor.explain(model, Data(x=data.x.long(), edge_index=data.edge_index), 0)

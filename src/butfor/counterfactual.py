@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from butfor.datasets.ids import OwnIds
 from butfor.errors import InputError, StoreError
 
 if TYPE_CHECKING:
@@ -238,6 +237,8 @@ class Counterfactual:
 
 def names_of(data: Data, nodes: Iterable[int]) -> tuple[tuple[int, str], ...]:
     """These nodes, each once and in order, with the ids they have of their own; nothing where they have none."""
+    from butfor.datasets.ids import OwnIds  # here, as its package imports torch
+
     ids = OwnIds.of(data)
     return () if ids is None else tuple((node, ids[node]) for node in sorted(set(nodes)))
 

@@ -15,7 +15,7 @@ import torch
 import torch_geometric
 from tqdm import tqdm
 
-from butfor.counterfactual import Counterfactual, Prediction, Status
+from butfor.counterfactual import Counterfactual, Prediction, Status, names_of
 from butfor.edits import EditSpace
 from butfor.errors import InputError
 from butfor.goal import Goal
@@ -273,6 +273,7 @@ class Explainer:
         others = [] if logits is None else [other for other in proposal.alternatives if tuple(other) != tuple(chosen)]
         alternatives = tuple(problem.edits.pairs(other) for other in others if verify(problem, other) is not None)
         all_known = proposal.complete and tuple(chosen) == proposal.candidates[0] and len(alternatives) == len(others)
+        ends = {node for pairs in (removed, *alternatives) for pair in pairs for node in pair}
         return Counterfactual(
             target=problem.target,
             status=status,
@@ -294,6 +295,7 @@ class Explainer:
             alternatives=alternatives,
             necessity=_necessity([removed, *alternatives]) if all_known else None,
             note=" ".join(filter(None, [problem.note, proposal.note])),
+            names=names_of(self.graph.data, {problem.target, *ends}),
             versions=versions(),
             _scene=self.scene,
         )

@@ -21,7 +21,7 @@ class OwnIds:
     @classmethod
     def of(cls, data: Data) -> OwnIds | None:
         """The ids of a graph; None where it has none, or something else under that name."""
-        ids: Any = data["node_ids"] if "node_ids" in data else None
+        ids: Any = data.get("node_ids")
         is_list = isinstance(ids, (list, tuple)) or getattr(ids, "ndim", None) == 1
         return cls(ids) if is_list and len(ids) == data.num_nodes else None
 

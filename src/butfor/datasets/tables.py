@@ -65,6 +65,8 @@ def _read(path: Path, *ids: str) -> pl.DataFrame:
         table = table.with_columns(_text(table[column], path) for column in ids)
         _require(table, path, *ids)
         return table
+    except GraphError:
+        raise
     except (pl.exceptions.PolarsError, OSError, ValueError) as problem:
         raise GraphError(f"{path} cannot be read as {path.suffix[1:]}: {problem}") from problem
 
