@@ -16,8 +16,7 @@ from butfor.testing import CHECKS, check_method, random_problem
 
 METHODS = [
     butfor.Exact(),
-    butfor.Exact(all_smallest=True),
-    butfor.Exact(k=3),
+    butfor.Exact(all_smallest=True, k=3),
     butfor.Greedy(),
     butfor.Greedy(width=2),
     butfor.CFGNN(epochs=25),

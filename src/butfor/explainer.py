@@ -272,7 +272,7 @@ class Explainer:
         removed = problem.edits.pairs(chosen)
         others = [] if logits is None else [other for other in proposal.alternatives if tuple(other) != tuple(chosen)]
         alternatives = tuple(problem.edits.pairs(other) for other in others if verify(problem, other) is not None)
-        all_known = proposal.complete and tuple(chosen) == proposal.candidates[0] and len(alternatives) == len(others)
+        all_known = proposal.complete and tuple(chosen) in proposal.candidates[:1] and len(alternatives) == len(others)
         ends = {node for pairs in (removed, *alternatives) for pair in pairs for node in pair}
         return Counterfactual(
             target=problem.target,

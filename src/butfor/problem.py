@@ -65,9 +65,16 @@ class Meter:
         return None if self.budget.evaluations is None else max(self.budget.evaluations - self.evaluations, 0)
 
     @property
+    def seconds_left(self) -> float | None:
+        """How many seconds are left; None if there is no limit."""
+        if self.budget.seconds is None:
+            return None
+        return max(self.budget.seconds - (time.monotonic() - self.started), 0.0)
+
+    @property
     def late(self) -> bool:
         """Whether the time is up."""
-        return self.budget.seconds is not None and time.monotonic() - self.started >= self.budget.seconds
+        return self.seconds_left == 0
 
     @property
     def spent(self) -> bool:

@@ -88,8 +88,7 @@ class _Search:
     def run(self) -> Proposal:
         if not len(self.edits):
             return Proposal(exhausted=True)
-        self._rank()
-        proved = self._level(1)
+        proved = self._singles()
         size = 1
         if proved and not self.met and len(self.edits) > 1:
             self._incumbent()
@@ -101,7 +100,7 @@ class _Search:
         lower_bound = min(untried, self.best_cost)
         exhausted = proved and not self.met and math.isinf(untried)
         complete = proved and not self._ties(size + 1)
-        return self._proposal(0.0 if math.isinf(lower_bound) else lower_bound, exhausted, complete)
+        return self._proposal(0.0 if math.isinf(lower_bound) else float(lower_bound), exhausted, complete)
 
     def _open(self, size: int) -> bool:
         """Whether sets of this size are worth a try."""
@@ -120,40 +119,36 @@ class _Search:
         # Sums of the same costs in another order differ by rounding.
         return self.best_cost * (1 - 1e-9 if strict else 1 + 1e-9)
 
-    def _rank(self) -> None:
-        """Order the edits by what each does alone; one of each kind speaks for all."""
-        firsts = np.unique(self.kinds[self.edits], return_index=True)[1]
-        alone = dict(zip(self.kinds[self.edits][firsts].tolist(), self._margins_alone(firsts), strict=True))
-        margins = np.array([alone[kind] for kind in self.kinds[self.edits].tolist()])
-        order = np.lexsort([self.edits, self.kinds[self.edits], margins / self.costs])
-        self.edits, self.costs = self.edits[order], self.costs[order]
+    def _singles(self) -> bool:
+        """Try one edit of each kind alone, and order all by what that does; False if the budget ended it."""
         kinds = self.kinds[self.edits]
-        follows = np.concatenate([[False], kinds[1:] == kinds[:-1]])
-        self.firsts = np.flatnonzero(~follows)
+        names, firsts = np.unique(kinds, return_index=True)
+        left = len(firsts) if self.meter.left is None else self.meter.left
+        tried = self.edits[firsts][:left]
+        answers = self.problem.extend([], tried, self.meter)
+        for edit, margin, reached in zip(tried.tolist(), answers.margins, answers.reached, strict=False):
+            if reached:
+                self._meet(float(self.problem.edits.costs[edit]), float(margin), (edit,))
+        if len(answers.margins) < len(firsts):
+            return False
+        margins = answers.margins[np.searchsorted(names, kinds)]
+        order = np.lexsort([self.edits, kinds, margins / self.costs])
+        self.edits, self.costs, kinds = self.edits[order], self.costs[order], kinds[order]
+        self.follows = np.concatenate([[False], kinds[1:] == kinds[:-1]])
+        self.firsts = np.flatnonzero(~self.follows)
         # The next edit of the same kind; it may only be used together with this one.
-        self.next = np.where(np.concatenate([follows[1:], [False]]), np.arange(1, len(kinds) + 1), -1)
-        self.follows = follows
-
-    def _margins_alone(self, firsts: NDArray[np.int64]) -> NDArray[np.float64]:
-        if self.meter.left is not None and self.meter.left < len(firsts):
-            # Too little budget even for single edits: no order, no proof, only what level 1 can still try.
-            return np.zeros(len(firsts))
-        nothing = np.empty((1, 0), dtype=np.int64)
-        chosen = self.edits[firsts]
-        oracle, goal = self.problem.oracle, self.problem.goal
-        logits = oracle.extensions(self.problem.edits, nothing, chosen, np.array([0, len(chosen)]))
-        margins: NDArray[np.float64] = goal.margin(logits, self.problem.before).cpu().double().numpy()
-        return margins
+        self.next = np.where(np.append(self.follows[1:], False), np.arange(1, len(kinds) + 1), -1)
+        return True
 
     def _incumbent(self) -> None:
-        left = self.meter.left
-        if left == 0:
+        left, seconds = self.meter.left, self.meter.seconds_left
+        share = None if left is None else max((left - 1) // 2, 0)
+        if share == 0 or seconds == 0:
             return
-        budget = Budget(None if left is None else max(left // 2, 1), self.meter.budget.seconds)
-        greedy = Greedy(self.method.width).solve(self.problem, budget)
+        greedy = Greedy(self.method.width).solve(self.problem, Budget(share, seconds))
         self.meter.evaluations += greedy.evaluations
         for chosen in greedy.candidates[:1]:
-            answer = self.problem.ask([chosen])
+            answer = self.problem.ask([chosen], self.meter)
             if answer.reached[0]:
                 self._meet(self.problem.edits.cost(chosen), float(answer.margins[0]), chosen)
 
@@ -162,9 +157,14 @@ class _Search:
         batch: list[tuple[int, ...]] = []
         lists: list[NDArray[np.int64]] = []
         room = self.chunk
-        for prefix in chain(self._prefixes(size - 1), [None]):
+        # What an incumbent found on the way rules out counts from the next level on: how the sets are cut
+        # into chunks must not matter.
+        limit = self._limit()
+        for number, prefix in enumerate(chain(self._prefixes(size - 1, limit), [None])):
+            if number % FIRST_CHUNK == 0 and self.meter.late:
+                return False
             if prefix is not None:
-                candidates = self._candidates(prefix)
+                candidates = self._candidates(prefix, limit)
                 if not len(candidates):
                     continue
                 batch.append(prefix)
@@ -177,17 +177,24 @@ class _Search:
                 batch, lists, room = [], [], self.chunk
         return True
 
-    def _prefixes(self, size: int) -> Iterator[tuple[int, ...]]:
-        for prefix in combinations(range(len(self.edits)), size):
-            if all(not self.follows[rank] or rank - 1 in prefix for rank in prefix):
-                yield prefix
+    def _prefixes(
+        self, size: int, limit: float, prefix: tuple[int, ...] = (), cost: float = 0.0
+    ) -> Iterator[tuple[int, ...]]:
+        """Sets of this size that leave room for one more edit within the limit."""
+        if len(prefix) == size:
+            yield prefix
+            return
+        room = limit - cost - self.cheapest[size - len(prefix)]
+        for rank in range(prefix[-1] + 1 if prefix else 0, len(self.edits)):
+            if self.costs[rank] <= room and (not self.follows[rank] or rank - 1 in prefix):
+                yield from self._prefixes(size, limit, (*prefix, rank), cost + self.costs[rank])
 
-    def _candidates(self, prefix: tuple[int, ...]) -> NDArray[np.int64]:
+    def _candidates(self, prefix: tuple[int, ...], limit: float) -> NDArray[np.int64]:
         last = prefix[-1] if prefix else -1
         more = [self.next[rank] for rank in prefix if self.next[rank] > last]
         ranks = np.concatenate([self.firsts[np.searchsorted(self.firsts, last + 1) :], np.array(more, dtype=np.int64)])
-        if not math.isinf(self.best_cost):
-            ranks = ranks[self.costs[list(prefix)].sum() + self.costs[ranks] <= self._limit()]
+        if not math.isinf(limit):
+            ranks = ranks[self.costs[list(prefix)].sum() + self.costs[ranks] <= limit]
         return ranks
 
     def _try(self, batch: list[tuple[int, ...]], lists: list[NDArray[np.int64]]) -> bool:
