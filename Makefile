@@ -31,6 +31,7 @@ check-all: lint test bench
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks.neighbourhood
 	$(BIN)/python -m benchmarks.cf_gnn
+	$(BIN)/python -m benchmarks.exact
 
 clean:
 	rm -rf .venv demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -80,7 +80,7 @@ class Graph:
     data: Data
     directed: bool
     edge_index: NDArray[np.int64]
-    _pointers: dict[Flow, tuple[NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=dict, repr=False)
+    _pointers: dict[Flow, tuple[NDArray[np.int64], ...]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, data: Data, directed: bool | None = None) -> Graph:
@@ -129,8 +129,8 @@ class Graph:
 
     def has_edge(self, source: int, target: int) -> bool:
         """Whether there is an edge from ``source`` to ``target``."""
-        into = self._columns_into(np.array([self.check_node(target)]), "source_to_target")
-        return bool((self.edge_index[0, into] == self.check_node(source)).any())
+        _, senders, _ = self._into(np.array([self.check_node(target)]), "source_to_target")
+        return bool((senders == self.check_node(source)).any())
 
     def neighbourhood(
         self, targets: int | Sequence[int], hops: int | None, flow: Flow = "source_to_target"
@@ -165,33 +165,34 @@ class Graph:
             digest.update(array.tobytes())
         return digest.hexdigest()[:16]
 
-    def _incoming(self, flow: Flow) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """CSR pointers, and edge columns grouped by the node that receives their message."""
+    def _incoming(self, flow: Flow) -> tuple[NDArray[np.int64], ...]:
+        """CSR: pointers, and the edge columns and senders grouped by the node that receives the message.
+
+        Senders are kept beside the columns so that a node's edges are read in one stretch of memory.
+        """
         if flow not in self._pointers:
-            receiver = self.edge_index[1 if flow == "source_to_target" else 0]
+            sender, receiver = self.edge_index if flow == "source_to_target" else self.edge_index[::-1]
             columns = np.argsort(receiver, kind="stable")
             counts = np.bincount(receiver, minlength=self.num_nodes)
-            self._pointers[flow] = np.concatenate([[0], np.cumsum(counts)]), columns
+            self._pointers[flow] = np.concatenate([[0], np.cumsum(counts)]), columns, sender[columns]
         return self._pointers[flow]
 
-    def _columns_into(self, nodes: NDArray[np.int64], flow: Flow) -> NDArray[np.int64]:
-        """The edge columns that bring messages to ``nodes``."""
-        pointers, columns = self._incoming(flow)
-        starts, counts = pointers[nodes], pointers[nodes + 1] - pointers[nodes]
-        if not counts.sum():
-            return np.empty(0, dtype=np.int64)
+    def _into(self, nodes: NDArray[np.int64], flow: Flow) -> tuple[NDArray[np.int64], ...]:
+        """The edges that bring messages to ``nodes``: their columns, senders and receivers."""
+        pointers, columns, senders = self._incoming(flow)
+        starts = pointers[nodes]
+        counts = pointers[nodes + 1] - starts
         # Positions start_i, start_i + 1, ... for each node i, without a Python loop.
-        shift = np.repeat(starts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
-        found: NDArray[np.int64] = columns[np.arange(counts.sum()) + shift]
-        return found
+        shift = np.repeat(starts - np.cumsum(counts) + counts, counts)
+        at = np.arange(len(shift)) + shift
+        return columns[at], senders[at], np.repeat(nodes, counts)
 
     def _reach(self, targets: tuple[int, ...], hops: int, flow: Flow) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Nodes within ``hops`` in ascending order, and their distances (breadth first)."""
-        sender = self.edge_index[0 if flow == "source_to_target" else 1]
         nodes = frontier = np.unique(np.array(targets, dtype=np.int64))
         distance = np.zeros(len(nodes), dtype=np.int64)
         for hop in range(1, hops + 1):
-            reached = np.unique(sender[self._columns_into(frontier, flow)])
+            reached = np.unique(self._into(frontier, flow)[1])
             frontier = reached[~_among(reached, nodes)]
             if not len(frontier):
                 break
@@ -209,15 +210,18 @@ class Graph:
         hops: int,
         flow: Flow,
     ) -> Neighbourhood:
-        columns = np.sort(self._columns_into(nodes, flow))
-        ends = self.edge_index[:, columns]
-        inside = _among(ends[0 if flow == "source_to_target" else 1], nodes)
+        columns, sender, receiver = self._into(nodes, flow)
+        inside = np.flatnonzero(_among(sender, nodes))
+        inside = inside[np.argsort(columns[inside])]
+        ends = np.stack([sender[inside], receiver[inside]])
+        if flow == "target_to_source":
+            ends = ends[::-1]
         return Neighbourhood(
             targets=targets,
             centres=np.searchsorted(nodes, targets),
             nodes=nodes,
             edges=columns[inside],
-            edge_index=np.searchsorted(nodes, ends[:, inside]),
+            edge_index=np.searchsorted(nodes, ends),
             distance=distance,
             hops=hops,
         )
