@@ -200,3 +200,13 @@ def test_features_of_another_type_than_the_model_takes() -> None:
     model, data = random_problem(1)
     with pytest.raises(ModelError, match="fails on this graph of 4 features"):
         butfor.explain(model, Data(x=data.x.long(), edge_index=data.edge_index), 0)
+
+
+def test_batches_are_cut_by_edges_and_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, data = random_problem(1, nodes=12)
+    whole = butfor.explain(model, data, range(12), butfor.CFGNN(epochs=20))
+    monkeypatch.setattr("butfor.explainer.BATCH_COLUMNS", 1)
+    explainer = butfor.Explainer.of(model, data, method=butfor.CFGNN(epochs=20))
+    sizes = [len(numbers) for numbers, _ in explainer._batches(list(range(12)))]
+    assert sizes == [1] * 12
+    assert butfor.explain(model, data, range(12), butfor.CFGNN(epochs=20)) == whole

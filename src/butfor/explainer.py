@@ -215,13 +215,15 @@ class Explainer:
         columns = 0
         for number, node in enumerate(nodes):
             problem = self.poser.pose(node)
-            size = problem.edits.neighbourhood.num_edges
-            if problems and (columns + size > limit or problem.oracle is not problems[0].oracle):
+            if problems and problem.oracle is not problems[0].oracle:
                 yield numbers, problems
                 numbers, problems, columns = [], [], 0
             numbers.append(number)
             problems.append(problem)
-            columns += size
+            columns += problem.edits.neighbourhood.num_edges
+            if columns >= limit:
+                yield numbers, problems
+                numbers, problems, columns = [], [], 0
         if problems:
             yield numbers, problems
 
