@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from butfor.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -25,6 +28,16 @@ def test_quickstart_runs_as_written(tmp_path: Path) -> None:
     assert re.match(r"Node 597 is predicted '\w+' \(0\.\d\d\)\. But for th\w+ \d+ of its 14 edges", sentence)
     assert status.endswith(".")
     assert (tmp_path / "quickstart.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_shell_commands_run_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "README.md").read_text()
+    commands = re.findall(r"^\$ butfor (.*)$", text, flags=re.MULTILINE)
+    assert len(commands) >= 4
+    for command in commands:
+        assert main([*shlex.split(command), *(["--quiet"] if command.startswith(("train", "explain")) else [])]) == 0
+    assert (tmp_path / "node-2.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_method_in_the_design_document_passes_the_contract(tmp_path: Path) -> None:

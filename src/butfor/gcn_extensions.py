@@ -10,22 +10,16 @@ Notation as in `gcn_kernels`; A_l(v) = ω(v) s(v) M_l(v) + Σ w s(u) M_l(u), so 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numba import njit
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from butfor.gcn_kernels import head, jit
 
 __all__ = ["extend"]
 
 
-def _jit(function: Callable[..., Any]) -> Any:
-    return njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})(function)
-
-
-@_jit
+@jit
 def _prepare(frame: Any, stack: Any, weight: Any, scale: Any, a: Any, h: Any, m: Any) -> None:
     """All activations under the entries' present weights."""
     levels, rows, sender, _, loop, first = frame[:6]
@@ -63,7 +57,7 @@ def _prepare(frame: Any, stack: Any, weight: Any, scale: Any, a: Any, h: Any, m:
                 h[layer, v, j] = max(z, 0.0) if relu[layer] else z
 
 
-@_jit
+@jit
 def _touch(x: Any, stamp: Any, tick: Any, rows_new: Any, base: Any, width: Any, touched: Any, count: Any) -> Any:
     """Begin a new version of row ``x`` unless there is one; returns how many there are."""
     if stamp[x] != tick:
@@ -75,11 +69,11 @@ def _touch(x: Any, stamp: Any, tick: Any, rows_new: Any, base: Any, width: Any, 
     return count
 
 
-@_jit
+@jit
 def extend(frame: Any, stack: Any, prefixes: Any, candidates: Any, pointers: Any, out: Any) -> None:
     """Scores after prefix ``i`` and candidate ``j``, for j from pointers[i] to pointers[i + 1], into ``out[j]``."""
     levels, rows, sender, receiver, loop, _, base, out_rows, out_entries, edit_rows, edit_entries = frame
-    widths, relu, matrices, biases, joined, head, head_bias = stack
+    widths, relu, matrices, biases = stack[:4]
     layers, wide, nodes = len(relu), widths.max(), levels[-1]
     weight = base.copy()
     scale, scale_new = np.zeros(nodes, base.dtype), np.zeros(nodes, base.dtype)
@@ -87,7 +81,7 @@ def extend(frame: Any, stack: Any, prefixes: Any, candidates: Any, pointers: Any
     h, m = np.zeros_like(a), np.zeros_like(a)
     a_new, m_new = np.zeros((nodes, wide), base.dtype), np.zeros((nodes, wide), base.dtype)
     delta, fresh = np.zeros(wide, base.dtype), np.zeros(wide, base.dtype)
-    target = np.zeros((layers, wide), base.dtype)
+    target = np.zeros((layers, 1, wide), base.dtype)
     # A row, entry or node is "new" where its stamp is the present tick.
     row_stamp, m_stamp = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
     scale_stamp, gone = np.zeros(nodes, np.int64), np.zeros(len(base), np.int64)
@@ -168,7 +162,7 @@ def extend(frame: Any, stack: Any, prefixes: Any, candidates: Any, pointers: Any
                             a_new[x, c] -= factor * m[layer, u, c]
                 if row_stamp[0] != tick:
                     for c in range(width):
-                        target[layer, c] = h[layer, 0, c]
+                        target[layer, 0, c] = h[layer, 0, c]
                 num_changed = 0
                 for k in range(count):
                     x = touched[k]
@@ -180,7 +174,7 @@ def extend(frame: Any, stack: Any, prefixes: Any, candidates: Any, pointers: Any
                         differs |= fresh[c] != h[layer, x, c]
                     if x == 0:
                         for c in range(width):
-                            target[layer, c] = fresh[c]
+                            target[layer, 0, c] = fresh[c]
                     if differs and layer + 1 < layers:
                         row = m_new[x]
                         for c in range(widths[layer + 2]):
@@ -193,14 +187,7 @@ def extend(frame: Any, stack: Any, prefixes: Any, candidates: Any, pointers: Any
                         m_stamp[x] = tick
                         changed[num_changed] = x
                         num_changed += 1
-            for c in range(out.shape[1]):
-                total = head_bias[c]
-                position = 0
-                for layer in range(0 if joined else layers - 1, layers):
-                    for r in range(widths[layer + 1]):
-                        total += head[c, position] * target[layer, r]
-                        position += 1
-                out[j, c] = total
+            head(stack, target, out[j])
         for edit in prefix:
             if edit >= 0:
                 for k in range(edit_rows[edit], edit_rows[edit + 1]):

@@ -20,20 +20,21 @@ from numba import njit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["backward", "forward", "forward_sets"]
+__all__ = ["backward", "forward", "forward_sets", "head", "jit"]
 
 
-def _jit(function: Callable[..., Any]) -> Any:
+def jit(function: Callable[..., Any]) -> Any:
+    """Compile, keep the result on disk, and let other threads run meanwhile."""
     # Sums may be reordered so that they use vector instructions; nothing else is relaxed.
     return njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})(function)
 
 
-@_jit
+@jit
 def _entry(edit: Any, base: Any, weights: Any) -> Any:
     return base if edit < 0 else base * weights[edit]
 
 
-@_jit
+@jit
 def _activations(
     levels: Any, rows: Any, sender: Any, edit: Any, base: Any, loop: Any, first: Any, weights: Any,
     degrees: Any, stack: Any, scale: Any, m: Any, h: Any,
@@ -76,29 +77,29 @@ def _activations(
                 out[j] = max(z, 0.0) if relu[layer] else z
 
 
-@_jit
-def _head(stack: Any, h: Any, out: Any) -> None:
+@jit
+def head(stack: Any, h: Any, out: Any) -> None:
     """Scores of the target (node 0) from its last layer, or from all layers side by side."""
-    widths, relu, _, _, joined, head, head_bias = stack
+    widths, relu, _, _, joined, matrix, bias = stack
     layers = len(relu)
     for c in range(len(out)):
-        total = head_bias[c]
+        total = bias[c]
         position = 0
         for layer in range(0 if joined else layers - 1, layers):
             for j in range(widths[layer + 1]):
-                total += head[c, position] * h[layer, 0, j]
+                total += matrix[c, position] * h[layer, 0, j]
                 position += 1
         out[c] = total
 
 
-@_jit
+@jit
 def _scratch(levels: Any, stack: Any, first: Any) -> Any:
     layers, nodes, width = len(stack[1]), levels[:, -1].max(), stack[0].max()
     m = np.zeros((layers, nodes, width), first.dtype)
     return np.zeros(nodes, first.dtype), m, np.zeros_like(m)
 
 
-@_jit
+@jit
 def forward(pack: Any, stack: Any, weights: Any, degrees: Any, out: Any) -> None:
     """Scores of every target under soft weights."""
     nodes, levels, rows, sender, edit, base, loop, first = pack
@@ -120,10 +121,10 @@ def forward(pack: Any, stack: Any, weights: Any, degrees: Any, out: Any) -> None
             m,
             h,
         )
-        _head(stack, h, out[p])
+        head(stack, h, out[p])
 
 
-@_jit
+@jit
 def forward_sets(pack: Any, stack: Any, sets: Any, weights: Any, out: Any) -> None:
     """Scores of the pack's one target after the edits of each row; ``weights`` are ones, and ones again after."""
     _, levels, rows, sender, edit, base, loop, first = pack
@@ -133,13 +134,13 @@ def forward_sets(pack: Any, stack: Any, sets: Any, weights: Any, out: Any) -> No
             if chosen >= 0:
                 weights[chosen] = 0.0
         _activations(levels[0], rows, sender, edit, base, loop, first, weights, weights, stack, scale, m, h)
-        _head(stack, h, out[q])
+        head(stack, h, out[q])
         for chosen in sets[q]:
             if chosen >= 0:
                 weights[chosen] = 1.0
 
 
-@_jit
+@jit
 def backward(
     pack: Any,
     stack: Any,
@@ -152,7 +153,7 @@ def backward(
 ) -> None:
     """Add the gradients of Σ d_out · scores to ``d_weights`` and, where wanted, ``d_degrees``."""
     nodes, levels, all_rows, sender, edit, base, all_loops, all_first = pack
-    widths, relu, matrices, _, joined, head, _ = stack
+    widths, relu, matrices, _, joined, last, _ = stack
     layers = len(relu)
     scale, m, h = _scratch(levels, stack, all_first)
     d_scale, dm, dh = np.zeros_like(scale), np.zeros_like(m[0]), np.zeros_like(h)
@@ -168,7 +169,7 @@ def backward(
         for layer in range(0 if joined else layers - 1, layers):
             for j in range(widths[layer + 1]):
                 for c in range(d_out.shape[1]):
-                    dh[layer, 0, j] += head[c, position] * d_out[p, c]
+                    dh[layer, 0, j] += last[c, position] * d_out[p, c]
                 position += 1
         for layer in range(layers - 1, -1, -1):
             width, senders = widths[layer + 1], level[layers - layer]

@@ -8,7 +8,7 @@ from butfor.cli.metrics_table import Measured, print_metrics
 from butfor.cli.output import note, read_noted
 from butfor.cli.source import Source
 from butfor.errors import InputError, StoreError
-from butfor.evaluation import Measure, Metrics, explanation_size, fidelity, sparsity
+from butfor.evaluation import Metrics
 from butfor.evaluation import evaluate as all_metrics
 from butfor.explainer import Explainer
 from butfor.paper import dataset_of
@@ -82,17 +82,8 @@ def check_origin(path: Path, results: "Sequence[Counterfactual]", explainer: Exp
 
 
 def _measured(results: "Sequence[Counterfactual]", data: "Data | None", explainer: Explainer | None) -> Metrics:
-    if data is not None and explainer is not None:
-        # The published graphs do not mark their motifs, but there every class except 0 is one.
-        published = dataset_of(None, explainer.graph_id) is not None
-        return all_metrics(results, data, explainer.scene.classes, motifs=True if published else None)
-    unknown = Measure.of([])
-    return Metrics(
-        found=sum(result.found for result in results),
-        total=len(results),
-        fidelity=fidelity(results),
-        size=explanation_size(results),
-        sparsity=sparsity(results),
-        accuracy=unknown,
-        strict_accuracy=unknown,
-    )
+    if data is None or explainer is None:
+        return all_metrics(results)
+    # The published graphs do not mark their motifs, but there every class except 0 is one.
+    published = dataset_of(None, explainer.graph_id) is not None
+    return all_metrics(results, data, explainer.scene.classes, motifs=True if published else None)

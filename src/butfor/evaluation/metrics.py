@@ -114,22 +114,27 @@ def motif_edges(data: Data) -> set[tuple[int, int]]:
 
 
 def evaluate(
-    results: Sequence[Counterfactual], data: Data, classes: NDArray[np.int64], motifs: bool | None = None
+    results: Sequence[Counterfactual],
+    data: Data | None = None,
+    classes: NDArray[np.int64] | None = None,
+    motifs: bool | None = None,
 ) -> Metrics:
-    """All metrics; ``classes`` as for `accuracy`.
+    """All metrics; ``classes`` as for `accuracy`, which needs the graph and them.
 
     ``motifs`` says whether the classes tell base and motifs apart, without which accuracy means nothing;
     unless given, they do if the data carry ``edge_motif``.
     """
-    known = data.get("edge_motif") is not None if motifs is None else motifs
+    share = strict = Measure.of([])
+    if data is not None and classes is not None and (data.get("edge_motif") is not None if motifs is None else motifs):
+        share, strict = accuracy(results, classes), strict_accuracy(results, motif_edges(data))
     return Metrics(
         found=sum(result.found for result in results),
         total=len(results),
         fidelity=fidelity(results),
         size=explanation_size(results),
         sparsity=sparsity(results),
-        accuracy=accuracy(results, classes) if known else Measure.of([]),
-        strict_accuracy=strict_accuracy(results, motif_edges(data)) if known else Measure.of([]),
+        accuracy=share,
+        strict_accuracy=strict,
     )
 
 
