@@ -6,6 +6,7 @@ X·W. `gcn_oracle` offers it only after it was seen to reproduce the model's own
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +20,7 @@ from torch_geometric.nn import GCN, GCNConv
 
 from butfor.edits import pack as pack_sets
 from butfor.models.gcn import PaperGCN
-from butfor.oracle import ModelOracle, Oracle, Relaxation
+from butfor.oracle import Influence, ModelOracle, Oracle, Relaxation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -206,6 +207,31 @@ class GCNOracle(Oracle):
                 numbers[edit] = kinds.setdefault((edits.costs[edit], *loss), int(edit))
         return numbers
 
+    def influence(
+        self,
+        edits: Edits,
+        pairs: NDArray[np.float64],
+        removed: Sequence[int],
+        free: NDArray[np.int64],
+        more: int,
+    ) -> Influence | None:
+        """By intervals that hold after all such deletions."""
+        from butfor.gcn_influence import influence
+
+        place = self._place(edits)
+        if not (place.loop > 0).all():
+            # Where a node may lose its last weight, the scale falls from infinity to zero.
+            return None
+        loose = np.zeros(len(edits), dtype=bool)
+        loose[free] = True
+        limits = np.zeros(len(edits))
+        gone = np.array(removed, dtype=np.int64)
+        more = min(more, len(free))
+        total = influence(place.frame, self._arrays, place.edit, place.parallel, gone, loose, more, pairs, limits)
+        limits = limits[free]
+        # Where numbers are too large to tell, anything may happen.
+        return Influence(np.where(np.isnan(limits), np.inf, limits), math.inf if math.isnan(total) else total)
+
     def _place(self, edits: Edits) -> _Place:
         if edits not in self._places:
             self._places[edits] = _Place.of(edits, self)
@@ -254,6 +280,14 @@ class _Place:
     def packed(self) -> _Pack:
         """A pack of this place alone."""
         return _Pack.of([self])
+
+    @cached_property
+    def parallel(self) -> int:
+        """How many edges lead from one node to another at most."""
+        receiver = np.repeat(np.arange(len(self.loop)), np.diff(self.rows))
+        # Senders may lie one hop beyond the nodes that are kept.
+        _, counts = np.unique(receiver * (self.sender.max(initial=0) + 1) + self.sender, return_counts=True)
+        return int(counts.max(initial=1))
 
     @cached_property
     def frame(self) -> tuple[NDArray[Any], ...]:

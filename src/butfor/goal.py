@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
 from butfor.errors import InputError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from torch import Tensor
 
 __all__ = ["Goal"]
@@ -49,6 +51,13 @@ class Goal:
         mine = logits.gather(-1, own).squeeze(-1)
         others = logits.scatter(-1, own, -torch.inf).amax(-1)
         return mine - others if self.wanted is None else others - mine
+
+    def pairs(self, num_classes: int, before: int) -> NDArray[np.float64]:
+        """The differences of two scores that the margin is the least or the largest of, one in each row."""
+        own = before if self.wanted is None else self.wanted
+        others = np.delete(np.eye(num_classes), own, axis=0)
+        differences: NDArray[np.float64] = np.eye(num_classes)[own] - others
+        return differences if self.wanted is None else -differences
 
     def reached(self, logits: Tensor, before: Tensor | int) -> Tensor:
         """Whether each row of scores meets the goal: it is the predicted class that decides."""

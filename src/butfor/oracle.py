@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from butfor.graph import Graph
     from butfor.predictor import Predictor
 
-__all__ = ["ModelOracle", "Oracle", "Relaxation"]
+__all__ = ["Influence", "ModelOracle", "Oracle", "Relaxation"]
 
 # Numbers held for one layer in one run of the model: bounds the memory, whatever is asked. A layer holds
 # about as many as there are nodes and edges, times the features; hidden layers are rarely narrower than 64.
@@ -55,6 +55,19 @@ class Relaxation(ABC):
         ``degrees``, where given, are the weights that node degrees are counted with in layers that
         normalise by degree; otherwise degrees follow ``weights``.
         """
+
+
+@dataclass(frozen=True)
+class Influence:
+    """What further edits can do at most.
+
+    Attributes:
+        limits: how far each of the free edits lowers the margin at most, whichever others went before it.
+        total: how far all that may follow lower it together at most.
+    """
+
+    limits: NDArray[np.float64]
+    total: float
 
 
 class Oracle(ABC):
@@ -90,6 +103,21 @@ class Oracle(ABC):
     @abstractmethod
     def alike(self, edits: Edits) -> NDArray[np.int64]:
         """A number for each edit; edits with the same number may be exchanged in any set, at the same cost."""
+
+    @abstractmethod
+    def influence(
+        self,
+        edits: Edits,
+        pairs: NDArray[np.float64],
+        removed: Sequence[int],
+        free: NDArray[np.int64],
+        more: int,
+    ) -> Influence | None:
+        """How far further edits can lower a margin at most; None where nothing is proved.
+
+        It holds for every set of ``removed`` and at most ``more`` of the ``free`` edits, and for each
+        combination of scores that is a row of ``pairs``.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +182,17 @@ class ModelOracle(Oracle):
     def alike(self, edits: Edits) -> NDArray[np.int64]:
         """Nothing is known of the layers, so no two edits are alike."""
         return np.arange(len(edits))
+
+    def influence(
+        self,
+        edits: Edits,  # noqa: ARG002
+        pairs: NDArray[np.float64],  # noqa: ARG002
+        removed: Sequence[int],  # noqa: ARG002
+        free: NDArray[np.int64],  # noqa: ARG002
+        more: int,  # noqa: ARG002
+    ) -> Influence | None:
+        """Nothing is known of the layers, so nothing is proved."""
+        return None
 
     def pace(self, edits: Edits) -> int:
         """As many copies as fit into one run of the model."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from butfor.edits import Edits, EditSets
     from butfor.goal import Goal
     from butfor.graph import Graph
-    from butfor.oracle import Oracle
+    from butfor.oracle import Influence, Oracle
     from butfor.predictor import Predictor
 
 __all__ = ["Answers", "Budget", "Meter", "Problem", "Proposal"]
@@ -186,6 +186,11 @@ class Problem:
             reached &= ~np.array(again, dtype=bool)
         margins = self.goal.margin(logits, self.before).cpu().double().numpy()
         return Answers(logits, margins, reached)
+
+    def influence(self, removed: Sequence[int], free: NDArray[np.int64], more: int) -> Influence | None:
+        """How far at most ``more`` of the ``free`` edits lower the margin after ``removed``; None where unknown."""
+        pairs = self.goal.pairs(self.predictor.num_classes, self.before)
+        return self.oracle.influence(self.edits, pairs, removed, free, more)
 
     def gradient(self, removed: Sequence[int] = ()) -> NDArray[np.float64] | None:
         """The margin's gradient with respect to each edit's weight, with ``removed`` at weight 0.

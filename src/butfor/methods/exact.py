@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain, combinations, product
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from butfor.oracle import Influence
     from butfor.problem import Meter, Problem
 
 __all__ = ["Exact"]
@@ -29,6 +31,15 @@ SAME_MARGIN = 1e-5
 
 # Edit sets in one question to the oracle: few at first, so that the clock is looked at early.
 FIRST_CHUNK, LARGEST_CHUNK = 1024, 65_536
+
+# Branches that are followed together. It decides in which order sets are tried, so it is not for tuning.
+BLOCK = 256
+
+# Sets that it takes to make up for bounding the influence of edits.
+WORTH_A_BOUND = 2048
+
+# Room for the rounding of scores where they are compared with a bound.
+SLACK = 1e-4
 
 # Further candidates handed over in case the whole graph refutes the first.
 SPARE = 8
@@ -70,8 +81,57 @@ class Exact(Method):
         return _Search(self, problem, budget.meter()).run()
 
 
+@dataclass(frozen=True, eq=False)
+class _Order:
+    """Edits in the order they are tried, those that are alike side by side.
+
+    Attributes:
+        edits: the order.
+        costs: what each costs.
+        first: whether each is the first of its kind.
+        limits: what each can do at most, falling; None where nothing is proved.
+        total: what all can do together at most.
+    """
+
+    edits: NDArray[np.int64]
+    costs: NDArray[np.float64]
+    first: NDArray[np.bool_]
+    limits: NDArray[np.float64] | None = None
+    total: float = math.inf
+
+    @cached_property
+    def _sums(self) -> NDArray[np.float64]:
+        return np.concatenate([[0.0], np.cumsum(self.limits)])
+
+    def most(self, count: int, starts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What so many edits can do at most, of those from each position on."""
+        if self.limits is None or count == 0:
+            return np.full(len(starts), math.inf if count else 0.0)
+        ends = np.minimum(starts + count, len(self.edits))
+        return np.minimum(self._sums[ends] - self._sums[starts], self.total)
+
+
+@dataclass(frozen=True, eq=False)
+class _Branch:
+    """All sets of these edits and some of those from a position of the order on.
+
+    Attributes:
+        chosen: edits that are in the set.
+        cost: what they cost.
+        need: how far the margin has yet to fall.
+        order: of the edits that may follow.
+        start: the first position of these.
+    """
+
+    chosen: tuple[int, ...]
+    cost: float
+    need: float
+    order: _Order
+    start: int
+
+
 class _Search:
-    """One search. Edits go by their rank: the likeliest first, those that are alike side by side."""
+    """One search."""
 
     def __init__(self, method: Exact, problem: Problem, meter: Meter) -> None:
         self.method, self.problem, self.meter = method, problem, meter
@@ -80,6 +140,8 @@ class _Search:
         self.kinds = problem.oracle.alike(problem.edits)
         self.costs = problem.edits.costs[self.edits]
         self.cheapest = np.concatenate([[0.0], np.cumsum(np.sort(self.costs)), [math.inf]])
+        # The margin that each kind leaves alone, where it was tried: the likeliest are tried first.
+        self.alone: dict[int, float] = {}
         self.best_cost = math.inf
         self.met: list[tuple[float, float, tuple[int, ...]]] = []
         self.largest = min(LARGEST_CHUNK, problem.oracle.pace(problem.edits))
@@ -88,14 +150,16 @@ class _Search:
     def run(self) -> Proposal:
         if not len(self.edits):
             return Proposal(exhausted=True)
-        proved = self._singles()
         size = 1
+        proved = self._prove(1)
         if proved and not self.met and len(self.edits) > 1:
             self._incumbent()
+            if not self.met and self._none_at_all():
+                return Proposal(exhausted=True, evaluations=self.meter.evaluations)
         # Proved so far: no set of at most `size` edits that was left untried is cheaper than the incumbent.
         while proved and self._open(size + 1):
             size += 1
-            proved = self._level(size)
+            proved = self._prove(size)
         untried = self.cheapest[size + 1] if proved else self.cheapest[size]
         lower_bound = min(untried, self.best_cost)
         exhausted = proved and not self.met and math.isinf(untried)
@@ -119,27 +183,6 @@ class _Search:
         # Sums of the same costs in another order differ by rounding.
         return self.best_cost * (1 - 1e-9 if strict else 1 + 1e-9)
 
-    def _singles(self) -> bool:
-        """Try one edit of each kind alone, and order all by what that does; False if the budget ended it."""
-        kinds = self.kinds[self.edits]
-        names, firsts = np.unique(kinds, return_index=True)
-        left = len(firsts) if self.meter.left is None else self.meter.left
-        tried = self.edits[firsts][:left]
-        answers = self.problem.extend([], tried, self.meter)
-        for edit, margin, reached in zip(tried.tolist(), answers.margins, answers.reached, strict=False):
-            if reached:
-                self._meet(float(self.problem.edits.costs[edit]), float(margin), (edit,))
-        if len(answers.margins) < len(firsts):
-            return False
-        margins = answers.margins[np.searchsorted(names, kinds)]
-        order = np.lexsort([self.edits, kinds, margins / self.costs])
-        self.edits, self.costs, kinds = self.edits[order], self.costs[order], kinds[order]
-        self.follows = np.concatenate([[False], kinds[1:] == kinds[:-1]])
-        self.firsts = np.flatnonzero(~self.follows)
-        # The next edit of the same kind; it may only be used together with this one.
-        self.next = np.where(np.append(self.follows[1:], False), np.arange(1, len(kinds) + 1), -1)
-        return True
-
     def _incumbent(self) -> None:
         left, seconds = self.meter.left, self.meter.seconds_left
         share = None if left is None else max((left - 1) // 2, 0)
@@ -152,74 +195,141 @@ class _Search:
             if answer.reached[0]:
                 self._meet(self.problem.edits.cost(chosen), float(answer.margins[0]), chosen)
 
-    def _level(self, size: int) -> bool:
-        """Try all sets of this size that are not dearer than the incumbent; False if the budget ended it."""
-        batch: list[tuple[int, ...]] = []
-        lists: list[NDArray[np.int64]] = []
-        room = self.chunk
-        # What an incumbent found on the way rules out counts from the next level on: how the sets are cut
+    def _none_at_all(self) -> bool:
+        """Whether all sets can be ruled out at once, with half of what is left."""
+        left, seconds = self.meter.left, self.meter.seconds_left
+        half = Budget(None if left is None else left // 2 or 1, None if seconds is None else seconds / 2 or 1e-9)
+        whole, self.meter = self.meter, half.meter()
+        none = self._order((), self.edits, len(self.edits)).limits is not None and self._prove(len(self.edits))
+        whole.evaluations += self.meter.evaluations
+        self.meter = whole
+        return none and not self.met
+
+    def _prove(self, size: int) -> bool:
+        """Meet or rule out all sets of so many edits that are not dearer than the incumbent, and smaller ones.
+
+        False if the budget ended it.
+        """
+        # What an incumbent found on the way rules out counts from the next size on: how the sets are cut
         # into chunks must not matter.
         limit = self._limit()
-        for number, prefix in enumerate(chain(self._prefixes(size - 1, limit), [None])):
-            if number % FIRST_CHUNK == 0 and self.meter.late:
+        need = float(self.problem.goal.margin(self.problem.logits, self.problem.before)) + self.problem.goal.least
+        affordable = self.edits[self.costs <= limit - self.cheapest[size - 1]]
+        root = _Branch((), 0.0, need, self._order((), affordable, size), 0)
+        blocks = [[root]]
+        while blocks:
+            branches = self._grow(blocks.pop(), size, limit)
+            if branches is None:
                 return False
-            if prefix is not None:
-                candidates = self._candidates(prefix, limit)
-                if not len(candidates):
-                    continue
-                batch.append(prefix)
-                lists.append(candidates)
-                room -= len(candidates)
-            if batch and (room <= 0 or prefix is None):
-                if not self._try(batch, lists):
-                    return False
-                self.chunk = min(2 * self.chunk, self.largest)
-                batch, lists, room = [], [], self.chunk
+            blocks += [branches[i : i + BLOCK] for i in range(0, len(branches), BLOCK)][::-1]
         return True
 
-    def _prefixes(
-        self, size: int, limit: float, prefix: tuple[int, ...] = (), cost: float = 0.0
-    ) -> Iterator[tuple[int, ...]]:
-        """Sets of this size that leave room for one more edit within the limit."""
-        if len(prefix) == size:
-            yield prefix
-            return
-        room = limit - cost - self.cheapest[size - len(prefix)]
-        for rank in range(prefix[-1] + 1 if prefix else 0, len(self.edits)):
-            if self.costs[rank] <= room and (not self.follows[rank] or rank - 1 in prefix):
-                yield from self._prefixes(size, limit, (*prefix, rank), cost + self.costs[rank])
+    def _order(self, chosen: tuple[int, ...], free: NDArray[np.int64], more: int) -> _Order:
+        """The edits that may follow, the likeliest first."""
+        kinds, costs = self.kinds[free], self.problem.edits.costs[free]
+        influence = self._influence(chosen, free, more)
+        if influence is None:
+            promise = np.array([self.alone.get(kind, 0.0) for kind in kinds.tolist()]) / costs
+        else:
+            promise = -influence.limits
+        order = np.lexsort([free, kinds, promise])
+        first = np.concatenate([[True], np.diff(kinds[order]) != 0])
+        if influence is None:
+            return _Order(free[order], costs[order], first)
+        return _Order(free[order], costs[order], first, influence.limits[order], influence.total)
 
-    def _candidates(self, prefix: tuple[int, ...], limit: float) -> NDArray[np.int64]:
-        last = prefix[-1] if prefix else -1
-        more = [self.next[rank] for rank in prefix if self.next[rank] > last]
-        ranks = np.concatenate([self.firsts[np.searchsorted(self.firsts, last + 1) :], np.array(more, dtype=np.int64)])
-        if not math.isinf(limit):
-            ranks = ranks[self.costs[list(prefix)].sum() + self.costs[ranks] <= limit]
-        return ranks
+    def _influence(self, chosen: tuple[int, ...], free: NDArray[np.int64], more: int) -> Influence | None:
+        if _sets(len(free), more) < WORTH_A_BOUND or (self.meter.left or len(free)) < len(free):
+            return None
+        influence = self.problem.influence(chosen, free, more)
+        if influence is not None:
+            self.meter.evaluations += len(free)
+        return influence
 
-    def _try(self, batch: list[tuple[int, ...]], lists: list[NDArray[np.int64]]) -> bool:
-        pointers = np.concatenate([[0], np.cumsum([len(ranks) for ranks in lists])])
-        ranks = np.concatenate(lists)
-        left = len(ranks) if self.meter.left is None else self.meter.left
-        whole = left >= len(ranks)
-        if not whole:
-            ranks, pointers = ranks[:left], np.minimum(pointers, left)
-        if not len(ranks):
-            return False
-        prefixes = self.edits[np.array(batch, dtype=np.int64).reshape(len(batch), -1)]
-        chosen = self.edits[ranks]
-        problem = self.problem
-        logits = problem.oracle.extensions(problem.edits, prefixes, chosen, pointers, self.threads)
-        self.meter.evaluations += len(ranks)
-        reached = problem.goal.reached(logits, problem.before).cpu().numpy()
-        if reached.any():
-            margins = problem.goal.margin(logits, problem.before).cpu().double().numpy()
+    def _grow(self, branches: list[_Branch], size: int, limit: float) -> list[_Branch] | None:
+        """The branches that are left one edit further on; None if the budget ended it."""
+        more = size - len(branches[0].chosen)
+        grown: list[_Branch] = []
+        lists: list[NDArray[np.int64]] = []
+        for branch in branches:
+            if self.meter.spent:
+                return None
+            positions = self._positions(branch, more, limit)
+            if branch.chosen and branch.order.limits is not None and _sets(len(positions), more) >= WORTH_A_BOUND:
+                # What holds after these edits is tighter than what held before them.
+                order = self._order(branch.chosen, branch.order.edits[branch.start :], more)
+                if order.limits is not None:
+                    branch = replace(branch, order=order, start=0)
+                    positions = self._positions(branch, more, limit)
+            if len(positions):
+                grown.append(branch)
+                lists.append(positions)
+        if not grown:
+            return []
+        if more > 1 and grown[0].order.limits is None:
+            # Nothing is proved about what follows, so nothing is gained by asking before the last edit.
+            pairs = zip(grown, lists, strict=True)
+            return [self._child(branch, at, 0.0) for branch, positions in pairs for at in positions.tolist()]
+        needs = self._try(grown, lists)
+        if needs is None or more == 1:
+            return None if needs is None else []
+        children = []
+        for branch, positions, left in zip(grown, lists, needs, strict=True):
+            enough = branch.order.most(more - 1, positions + 1) + SLACK * (1 + np.abs(left)) >= left
+            children += [self._child(branch, int(positions[i]), float(left[i])) for i in np.flatnonzero(enough)]
+        return children
+
+    def _child(self, branch: _Branch, position: int, need: float) -> _Branch:
+        edit = int(branch.order.edits[position])
+        cost = branch.cost + float(branch.order.costs[position])
+        return _Branch((*branch.chosen, edit), cost, need, branch.order, position + 1)
+
+    def _positions(self, branch: _Branch, more: int, limit: float) -> NDArray[np.int64]:
+        """Which edits may come next: one of each kind, if with what can follow it may be enough."""
+        order, start = branch.order, branch.start
+        positions = np.arange(start, len(order.edits))
+        may = order.first[start:].copy()
+        may[:1] = True
+        # Smaller sets were tried before, so there must be room for all that are to follow.
+        room = limit - branch.cost - self.cheapest[more - 1]
+        if not math.isinf(room):
+            may &= order.costs[start:] <= room
+        if order.limits is not None:
+            may &= order.most(more, positions) + SLACK * (1 + abs(branch.need)) >= branch.need
+        return positions[may]
+
+    def _try(self, branches: list[_Branch], lists: list[NDArray[np.int64]]) -> list[NDArray[np.float64]] | None:
+        """Put each branch with each of its next edits to the oracle; how far each margin has yet to fall."""
+        problem, goal = self.problem, self.problem.goal
+        prefixes = np.array([branch.chosen for branch in branches], dtype=np.int64).reshape(len(branches), -1)
+        pointers = np.concatenate([[0], np.cumsum([len(positions) for positions in lists])])
+        chosen = np.concatenate([b.order.edits[positions] for b, positions in zip(branches, lists, strict=True)])
+        needs = np.empty(len(chosen))
+        done = 0
+        while done < len(chosen):
+            left = self.meter.left
+            end = min(done + self.chunk, len(chosen))
+            if left is not None:
+                end = min(end, done + left)
+            if end == done:
+                return None
+            self.chunk = min(2 * self.chunk, self.largest)
+            a, b = np.searchsorted(pointers, [done, end - 1], side="right") - 1
+            cut = np.clip(pointers[a : b + 2], done, end) - done
+            logits = problem.oracle.extensions(problem.edits, prefixes[a : b + 1], chosen[done:end], cut, self.threads)
+            self.meter.evaluations += end - done
+            reached = goal.reached(logits, problem.before).cpu().numpy()
+            margins = goal.margin(logits, problem.before).cpu().double().numpy()
             for row in np.flatnonzero(reached):
-                prefix = prefixes[np.searchsorted(pointers, row, side="right") - 1]
-                edits = tuple(sorted([*prefix.tolist(), int(chosen[row])]))
+                branch = branches[int(np.searchsorted(pointers, done + row, side="right")) - 1]
+                edits = tuple(sorted((*branch.chosen, int(chosen[done + row]))))
                 if frozenset(edits) not in problem.refuted:
                     self._meet(problem.edits.cost(edits), float(margins[row]), edits)
-        return whole
+            needs[done:end] = margins + goal.least
+            done = end
+        if not branches[0].chosen:
+            self.alone |= zip(self.kinds[chosen].tolist(), needs.tolist(), strict=True)
+        return np.split(needs, pointers[1:-1])
 
     def _meet(self, cost: float, margin: float, edits: tuple[int, ...]) -> None:
         if cost <= self._limit():
@@ -256,6 +366,11 @@ class _Search:
         members = {kind: self.edits[self.kinds[self.edits] == kind].tolist() for kind in counts}
         for parts in product(*(combinations(members[kind], count) for kind, count in counts.items())):
             yield tuple(sorted(chain.from_iterable(parts)))
+
+
+def _sets(count: int, size: int) -> int:
+    """About how many sets of at most so many edits there are."""
+    return math.comb(count, min(size, (count + 1) // 2))
 
 
 def _apart(first: tuple[int, ...], sets: list[tuple[int, ...]], count: int) -> list[tuple[int, ...]]:
