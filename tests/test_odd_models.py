@@ -73,8 +73,8 @@ def test_a_model_that_sees_further_than_was_counted() -> None:
 
 def test_scores_that_are_no_numbers_reach_no_goal() -> None:
     nothing = torch.tensor([[float("nan"), 1.0], [torch.inf, 0.0], [0.0, 1.0]])
-    assert Goal().reached(nothing, 1).tolist() == [False, False, False]
-    assert Goal().reached(nothing, 0).tolist() == [False, False, True]
+    assert Goal().judge(nothing, 1)[1].tolist() == [False, False, False]
+    assert Goal().judge(nothing, 0)[1].tolist() == [False, False, True]
 
 
 def test_a_model_that_breaks_down_after_a_deletion() -> None:

@@ -26,7 +26,7 @@ from butfor.posing import Poser
 from butfor.predictor import Predictor
 from butfor.problem import Budget, Problem, Proposal
 from butfor.report.scene import Scene
-from butfor.verify import verify
+from butfor.verify import TOGETHER, verify, verify_together
 from butfor.version import __version__
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ __all__ = ["Explainer", "explain"]
 
 # Edge columns of the neighbourhoods that are searched together: bounds the memory of a batch.
 BATCH_COLUMNS = 400_000
+
+# Seconds after which what was found is verified and handed over.
+SOON = 0.5
 
 # How often a search is begun anew because the whole graph refuted what it found.
 RETRIES = 3
@@ -134,6 +137,16 @@ def explain(
 
 
 @dataclass(frozen=True, eq=False)
+class _Solved:
+    """A proposal that waits for its verification."""
+
+    number: int
+    problem: Problem
+    proposal: Proposal
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
 class Explainer:
     """A model and a graph made ready once, to explain any number of targets as they are needed."""
 
@@ -175,12 +188,22 @@ class Explainer:
         nodes = [self.graph.check_node(node) for node in nodes]
         self._check_open(nodes)
         last = time.monotonic()
-        for numbers, problems in self._batches(nodes):
-            for position, proposal in self._solve(problems):
-                result = self._verified(problems[position], proposal)
-                now = time.monotonic()
-                yield numbers[position], replace(result, seconds=now - last)
-                last = now
+        solved: list[_Solved] = []
+        try:
+            for numbers, problems in self._batches(nodes):
+                for position, proposal in self._solve(problems):
+                    now = time.monotonic()
+                    solved.append(_Solved(numbers[position], problems[position], proposal, now - last))
+                    last = now
+                    if len(solved) == TOGETHER or sum(one.seconds for one in solved) > SOON:
+                        yield from self._verified(solved)
+                        solved = []
+                        last = time.monotonic()
+        except (Exception, KeyboardInterrupt):
+            # What had been found is not lost with what comes after it.
+            yield from self._verified(solved)
+            raise
+        yield from self._verified(solved)
 
     def _check_open(self, nodes: Sequence[int]) -> None:
         """Refuse nodes that are predicted as wanted already: there is nothing to explain."""
@@ -240,11 +263,28 @@ class Explainer:
             for number, proposal in self.method.solve_batch([problems[i] for i in open_], self.budget):
                 yield open_[number], proposal
 
-    def _verified(self, problem: Problem, proposal: Proposal) -> Counterfactual:
-        """The first candidate that holds on the whole graph; the search goes on if none does."""
+    def _verified(self, solved: list[_Solved]) -> Iterator[tuple[int, Counterfactual]]:
+        """Results of what was found, each with its number and the seconds it took."""
+        start = time.monotonic()
+        first = [(one.problem, one.proposal.candidates[0]) for one in solved if one.proposal.candidates]
+        verified = iter(verify_together(first))
+        shared = (time.monotonic() - start) / max(len(solved), 1)
+        for one in solved:
+            start = time.monotonic()
+            logits = next(verified) if one.proposal.candidates else None
+            if logits is not None:
+                chosen = one.proposal.candidates[0]
+                result = self._result(one.problem, one.proposal, one.proposal.evaluations, chosen, logits)
+            else:
+                result = self._next_best(one.problem, one.proposal)
+            yield one.number, replace(result, seconds=one.seconds + shared + time.monotonic() - start)
+
+    def _next_best(self, problem: Problem, proposal: Proposal) -> Counterfactual:
+        """The first candidate that holds on the whole graph after the first did not; then the search goes on."""
         evaluations = proposal.evaluations
+        candidates = proposal.candidates[1:]
         for _ in range(RETRIES):
-            for chosen in proposal.candidates:
+            for chosen in candidates:
                 logits = verify(problem, chosen)
                 if logits is not None:
                     return self._result(problem, proposal, evaluations, chosen, logits)
@@ -252,6 +292,7 @@ class Explainer:
                 break
             problem = problem.without(proposal.candidates)
             proposal = self.method.solve(problem, self.budget)
+            candidates = proposal.candidates
             evaluations += proposal.evaluations
         return self._result(problem, proposal, evaluations)
 

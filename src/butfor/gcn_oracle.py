@@ -136,7 +136,7 @@ class GCNOracle(Oracle):
             ones = np.ones(len(edits), packed.first.dtype)
             forward_sets(packed.arrays, self._arrays, rows, ones, out)
             scores = torch.from_numpy(out)
-            close = _close(scores)
+            close = _close(out)
             if len(close):
                 scores[close] = self.general.logits([(edits, rows[close])])[0]
             answers.append(scores)
@@ -161,21 +161,21 @@ class GCNOracle(Oracle):
 
         frame = self._place(edits).frame
         out = np.empty((len(candidates), self.predictor.num_classes), frame[6].dtype)
-        # Cut so that each thread has about as many edit sets; what is computed does not depend on it.
+
+        def run(part: tuple[int, int]) -> None:
+            first, last = part
+            extend(frame, self._arrays, prefixes[first:last], candidates, pointers[first : last + 1], out)
+
         parts = min(threads, len(candidates) // WORTH_A_THREAD + 1)
-        cuts = np.unique(np.searchsorted(pointers, np.linspace(0, len(candidates), parts + 1)))
-        slices = [slice(first, last) for first, last in pairwise(cuts)]
-
-        def run(part: slice) -> None:
-            extend(frame, self._arrays, prefixes[part], candidates, pointers[part.start : part.stop + 1], out)
-
-        if len(slices) > 1:
-            with ThreadPoolExecutor(len(slices)) as pool:
-                list(pool.map(run, slices))
-        elif slices:
-            run(slices[0])
+        if parts > 1:
+            # Cut so that each thread has about as many edit sets; what is computed does not depend on it.
+            cuts = np.unique(np.searchsorted(pointers, np.linspace(0, len(candidates), parts + 1)))
+            with ThreadPoolExecutor(parts) as pool:
+                list(pool.map(run, pairwise(cuts)))
+        else:
+            run((0, len(prefixes)))
         scores = torch.from_numpy(out)
-        close = _close(scores)
+        close = _close(out)
         if len(close):
             rows = np.searchsorted(pointers, close, side="right") - 1
             sets = np.concatenate([prefixes[rows], candidates[close, None]], axis=1)
@@ -198,13 +198,17 @@ class GCNOracle(Oracle):
         No row of such a node is ever computed: the target sees nothing of it but its degree.
         """
         levels, _, _, receiver, _, _, base, _, _, rows, entries = self._place(edits).frame
-        kinds: dict[tuple[Any, ...], int] = {}
         numbers = np.arange(len(edits))
-        for edit in np.flatnonzero(np.diff(rows) > 0):
-            mine = entries[rows[edit] : rows[edit + 1]]
-            if (receiver[mine] >= levels[-2]).all():
-                loss = sorted(zip(receiver[mine].tolist(), base[mine].tolist(), strict=True))
-                numbers[edit] = kinds.setdefault((edits.costs[edit], *loss), int(edit))
+        # An edit of several entries far away would be alike only to edges beside its own, which go with it.
+        single = np.flatnonzero(np.diff(rows) == 1)
+        entry = entries[rows[single]]
+        outer = receiver[entry] >= levels[-2]
+        single, entry = single[outer], entry[outer]
+        keys = np.stack([receiver[entry], base[entry], edits.costs[single]])
+        order = np.lexsort(keys)
+        begins = np.flatnonzero(np.append(True, (np.diff(keys[:, order], axis=1) != 0).any(axis=0))[: len(order)])
+        firsts = np.repeat(begins, np.diff(np.append(begins, len(order))))
+        numbers[single[order]] = single[order][firsts]
         return numbers
 
     def influence(
@@ -256,10 +260,10 @@ def gcn_oracle(general: ModelOracle) -> GCNOracle | None:
     return GCNOracle(general, stack, stack.arrays())
 
 
-def _close(scores: Tensor) -> NDArray[np.int64]:
+def _close(scores: NDArray[Any]) -> NDArray[np.int64]:
     """The rows whose first and second class are so close that rounding could swap them."""
-    first, second = scores.topk(2, dim=1).values.T
-    nearly: NDArray[np.int64] = np.flatnonzero((first - second <= NEARLY_A_TIE * (1 + first.abs())).numpy())
+    second, first = np.partition(scores, -2, axis=1)[:, -2:].T
+    nearly: NDArray[np.int64] = np.flatnonzero(first - second <= NEARLY_A_TIE * (1 + np.abs(first)))
     return nearly
 
 
@@ -347,6 +351,12 @@ class _Pack:
 
     @classmethod
     def of(cls, places: Sequence[_Place]) -> _Pack:
+        if len(places) == 1:
+            (place,) = places
+            nodes, levels = np.array([0, len(place.loop)]), place.levels[None]
+            rest = (place.rows, place.sender, place.edit, place.base, place.loop, place.first)
+            return cls((nodes, levels, *rest), place.first, np.array([0, place.num_edits]))
+
         def starts(sizes: list[int]) -> NDArray[np.int64]:
             return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 

@@ -59,10 +59,17 @@ class Goal:
         differences: NDArray[np.float64] = np.eye(num_classes)[own] - others
         return differences if self.wanted is None else -differences
 
-    def reached(self, logits: Tensor, before: Tensor | int) -> Tensor:
-        """Whether each row of scores meets the goal: it is the predicted class that decides."""
-        predicted = logits.argmax(-1)
+    def judge(self, logits: Tensor, before: NDArray[np.int64] | int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """The margin of each row of scores, and whether it reaches the goal: it is the predicted class that decides."""
+        # NumPy takes a tenth of the time that torch takes for a few rows, and methods ask often.
+        scores = logits.detach().cpu().numpy()
+        rows, own = np.arange(len(scores)), before if self.wanted is None else self.wanted
+        others = scores.copy()
+        others[rows, own] = -np.inf
+        lead = scores[rows, own] - others.max(axis=1)
+        predicted = scores.argmax(axis=1)
+        margins = (lead if self.wanted is None else -lead).astype(np.float64)
         met = predicted != before if self.wanted is None else predicted == self.wanted
         # A model that breaks down after an edit predicts nothing.
-        met = met & ~(logits.isnan() | (logits == torch.inf)).any(-1)
-        return met & (self.margin(logits, before) <= -self.least) if self.least else met
+        met &= ~(np.isnan(scores) | (scores == np.inf)).any(axis=1)
+        return margins, met & (margins <= -self.least) if self.least else met

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -145,10 +146,15 @@ class Problem:
         """The node that is explained."""
         return self.edits.neighbourhood.targets[0]
 
-    @property
+    @cached_property
     def before(self) -> int:
         """The class predicted on the intact graph."""
         return int(self.logits.argmax())
+
+    @cached_property
+    def margin(self) -> float:
+        """How far the intact graph is from the goal."""
+        return float(self.goal.judge(self.logits[None], self.before)[0][0])
 
     @property
     def least_cost(self) -> float:
@@ -180,11 +186,10 @@ class Problem:
     def _answers(self, sets: NDArray[np.int64], logits: Tensor, meter: Meter | None) -> Answers:
         if meter is not None:
             meter.evaluations += len(sets)
-        reached = self.goal.reached(logits, self.before).cpu().numpy()
+        margins, reached = self.goal.judge(logits, self.before)
         if self.refuted:
             again = [frozenset(row[row >= 0].tolist()) in self.refuted for row in sets]
             reached &= ~np.array(again, dtype=bool)
-        margins = self.goal.margin(logits, self.before).cpu().double().numpy()
         return Answers(logits, margins, reached)
 
     def influence(self, removed: Sequence[int], free: NDArray[np.int64], more: int) -> Influence | None:

@@ -184,7 +184,8 @@ class _Batch:
         soft = torch.sigmoid(self.p_hat)
         kept = soft >= 0.5
         binary = kept.to(soft.dtype)
-        reached = self.goal.reached(self.relaxation.logits(binary), self.before)
+        _, met = self.goal.judge(self.relaxation.logits(binary), self.before.cpu().numpy())
+        reached = torch.from_numpy(met).to(kept.device)
         self._record(~kept, reached)
         gradient = self._gradient(soft, binary, reached)
         norm = self._per_member(gradient * gradient).sqrt()

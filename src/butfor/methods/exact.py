@@ -36,7 +36,7 @@ FIRST_CHUNK, LARGEST_CHUNK = 1024, 65_536
 BLOCK = 256
 
 # Sets that it takes to make up for bounding the influence of edits.
-WORTH_A_BOUND = 2048
+WORTH_A_BOUND = 1024
 
 # Room for the rounding of scores where they are compared with a bound.
 SLACK = 1e-4
@@ -101,7 +101,8 @@ class _Order:
 
     @cached_property
     def _sums(self) -> NDArray[np.float64]:
-        return np.concatenate([[0.0], np.cumsum(self.limits)])
+        assert self.limits is not None
+        return np.append(0.0, np.cumsum(self.limits))
 
     def most(self, count: int, starts: NDArray[np.int64]) -> NDArray[np.float64]:
         """What so many edits can do at most, of those from each position on."""
@@ -141,7 +142,7 @@ class _Search:
         self.costs = problem.edits.costs[self.edits]
         self.cheapest = np.concatenate([[0.0], np.cumsum(np.sort(self.costs)), [math.inf]])
         # The margin that each kind leaves alone, where it was tried: the likeliest are tried first.
-        self.alone: dict[int, float] = {}
+        self.alone = np.zeros(len(problem.edits))
         self.best_cost = math.inf
         self.met: list[tuple[float, float, tuple[int, ...]]] = []
         self.largest = min(LARGEST_CHUNK, problem.oracle.pace(problem.edits))
@@ -213,7 +214,7 @@ class _Search:
         # What an incumbent found on the way rules out counts from the next size on: how the sets are cut
         # into chunks must not matter.
         limit = self._limit()
-        need = float(self.problem.goal.margin(self.problem.logits, self.problem.before)) + self.problem.goal.least
+        need = self.problem.margin + self.problem.goal.least
         affordable = self.edits[self.costs <= limit - self.cheapest[size - 1]]
         root = _Branch((), 0.0, need, self._order((), affordable, size), 0)
         blocks = [[root]]
@@ -221,17 +222,17 @@ class _Search:
             branches = self._grow(blocks.pop(), size, limit)
             if branches is None:
                 return False
-            blocks += [branches[i : i + BLOCK] for i in range(0, len(branches), BLOCK)][::-1]
+            # Where nothing is proved, branches multiply before any of them is tried: follow one at a time.
+            last = bool(branches) and len(branches[0].chosen) + 1 == size
+            width = BLOCK if last or root.order.limits is not None else 1
+            blocks += [branches[i : i + width] for i in range(0, len(branches), width)][::-1]
         return True
 
     def _order(self, chosen: tuple[int, ...], free: NDArray[np.int64], more: int) -> _Order:
         """The edits that may follow, the likeliest first."""
         kinds, costs = self.kinds[free], self.problem.edits.costs[free]
         influence = self._influence(chosen, free, more)
-        if influence is None:
-            promise = np.array([self.alone.get(kind, 0.0) for kind in kinds.tolist()]) / costs
-        else:
-            promise = -influence.limits
+        promise = self.alone[kinds] / costs if influence is None else -influence.limits
         order = np.lexsort([free, kinds, promise])
         first = np.concatenate([[True], np.diff(kinds[order]) != 0])
         if influence is None:
@@ -239,11 +240,13 @@ class _Search:
         return _Order(free[order], costs[order], first, influence.limits[order], influence.total)
 
     def _influence(self, chosen: tuple[int, ...], free: NDArray[np.int64], more: int) -> Influence | None:
-        if _sets(len(free), more) < WORTH_A_BOUND or (self.meter.left or len(free)) < len(free):
+        if _sets(len(free), more) < WORTH_A_BOUND:
             return None
         influence = self.problem.influence(chosen, free, more)
         if influence is not None:
-            self.meter.evaluations += len(free)
+            # To bound an edit is about as much work as to try it.
+            left = self.meter.left
+            self.meter.evaluations += len(free) if left is None else min(len(free), left)
         return influence
 
     def _grow(self, branches: list[_Branch], size: int, limit: float) -> list[_Branch] | None:
@@ -318,8 +321,7 @@ class _Search:
             cut = np.clip(pointers[a : b + 2], done, end) - done
             logits = problem.oracle.extensions(problem.edits, prefixes[a : b + 1], chosen[done:end], cut, self.threads)
             self.meter.evaluations += end - done
-            reached = goal.reached(logits, problem.before).cpu().numpy()
-            margins = goal.margin(logits, problem.before).cpu().double().numpy()
+            margins, reached = goal.judge(logits, problem.before)
             for row in np.flatnonzero(reached):
                 branch = branches[int(np.searchsorted(pointers, done + row, side="right")) - 1]
                 edits = tuple(sorted((*branch.chosen, int(chosen[done + row]))))
@@ -328,7 +330,7 @@ class _Search:
             needs[done:end] = margins + goal.least
             done = end
         if not branches[0].chosen:
-            self.alone |= zip(self.kinds[chosen].tolist(), needs.tolist(), strict=True)
+            self.alone[self.kinds[chosen]] = needs
         return np.split(needs, pointers[1:-1])
 
     def _meet(self, cost: float, margin: float, edits: tuple[int, ...]) -> None:

@@ -43,7 +43,7 @@ class Greedy(Method):
         lower_bound = problem.least_cost
         exhausted = False
         chosen: list[int] = []
-        margin = float(problem.goal.margin(problem.logits, problem.before))
+        margin = problem.margin
         found = False
         while not found and len(chosen) < len(costs) and not meter.spent:
             candidates = self._candidates(problem, chosen, meter)
