@@ -46,7 +46,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def results(trained: Path) -> Path:
     """Greedy's results for ten test nodes."""
-    path = trained.parent / "greedy.jsonl"
+    path = trained.parent / "exact.jsonl"
     assert main(["explain", "--checkpoint", str(trained), "--limit", "10", "--out", str(path)]) == 0
     return path
 
@@ -434,7 +434,7 @@ def test_evaluate_gives_the_metrics(results: Path, trained: Path, capsys: Captur
     data = GENERATORS["tree-cycles"](0)
     explainer = Explainer.of(load_checkpoint(trained)[0], data)
     metrics = evaluate(read_results(results), data, explainer.scene.classes)
-    assert row[0] == "greedy.jsonl:"
+    assert row[0] == "exact.jsonl:"
     assert row[2] == f"{metrics.found}/10"
     assert row[4] == f"{metrics.size.mean:.2f}±{metrics.size.std:.2f}"
     assert row[6] == (f"{metrics.accuracy.mean:.2f}" if metrics.accuracy.count else "–")
@@ -454,9 +454,9 @@ def test_evaluate_several_files_beside_the_paper(results: Path, trained: Path, t
     assert main(["explain", *arguments, "--out", str(path)]) == 0
     capsys.readouterr()
     assert main(["evaluate", str(results), str(path), "--checkpoint", str(trained)]) == 0
-    title, _, greedy, hop, paper = capsys.readouterr().out.splitlines()
+    title, _, first, hop, paper = capsys.readouterr().out.splitlines()
     assert title == "Tree-Cycles: 2 result files"
-    assert greedy.startswith("greedy.jsonl: greedy")
+    assert first.startswith("exact.jsonl: exact")
     assert hop.startswith("one-hop.jsonl: keep-ego")
     assert paper.split() == ["paper:", "1HOP", "119/175", "0.32", "15.64±12.36", "0.13±0.06", "0.45", "–"]
 

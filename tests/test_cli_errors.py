@@ -114,7 +114,7 @@ def test_what_cannot_be_parsed(refused: Refused, argv: list[str], message: str) 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--lr", "0.1"], "--lr belongs to cf-gnn and remove-subgraph, not to greedy"),
+        (["--lr", "0.1"], "--lr belongs to cf-gnn and remove-subgraph, not to exact"),
         (["--method", "cf-gnn", "--width", "3"], "--width belongs to exact and greedy, not to cf-gnn"),
         (["--method", "random", "--published-choices"], "belongs to cf-gnn, not to random"),
         (["--width", "0"], "width is 0"),

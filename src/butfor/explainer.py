@@ -20,7 +20,7 @@ from butfor.edits import EditSpace
 from butfor.errors import InputError
 from butfor.goal import Goal
 from butfor.graph import Graph
-from butfor.methods import BatchMethod, Greedy, Method
+from butfor.methods import BatchMethod, Exact, Method
 from butfor.models import fingerprint
 from butfor.posing import Poser
 from butfor.predictor import Predictor
@@ -98,7 +98,7 @@ def explain(
         model: a node classifier whose ``forward`` takes ``x`` and ``edge_index``.
         data: the graph.
         target: a node, or several; a boolean mask or an index tensor will do.
-        method: how to search; `Greedy` unless given.
+        method: how to search; `Exact` unless given.
         goal: what counts as something else; any other class unless given.
         space: which edges may go, at what cost; all of them, at 1, unless given.
         budget: what may be spent on each target.
@@ -173,7 +173,7 @@ class Explainer:
     ) -> Explainer:
         """Check everything that can be checked before the first target."""
         if method is not None and not isinstance(method, Method):
-            raise InputError(f"method is {method!r}; give a method such as butfor.Greedy()")
+            raise InputError(f"method is {method!r}; give a method such as butfor.Exact()")
         graph = Graph.of(data, directed)
         predictor = Predictor.of(model, graph)
         goal, space = goal or Goal(), space or EditSpace()
@@ -181,7 +181,7 @@ class Explainer:
         space.check(graph)
         scene = Scene.of_logits(graph, predictor.logits)
         poser = Poser(graph, predictor, goal, space, seed)
-        return cls(graph, predictor, method or Greedy(), budget or Budget(), seed, scene, poser)
+        return cls(graph, predictor, method or Exact(), budget or Budget(), seed, scene, poser)
 
     def stream(self, nodes: Iterable[int]) -> Iterator[tuple[int, Counterfactual]]:
         """Results as they are found, each with the position of its node in ``nodes``."""

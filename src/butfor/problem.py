@@ -33,11 +33,11 @@ class Budget:
     """How much a search may spend on one target.
 
     Attributes:
-        evaluations: edit sets put to the oracle; None for no limit.
+        evaluations: edit sets put to the oracle, and the work of bounding others; None for no limit.
         seconds: wall time; None for no limit.
     """
 
-    evaluations: int | None = 100_000
+    evaluations: int | None = 5_000
     seconds: float | None = None
 
     def __post_init__(self) -> None:
@@ -91,7 +91,7 @@ class Proposal:
         candidates: edit sets believed to reach the goal, the best first.
         lower_bound: proved: no set that costs less reaches the goal.
         exhausted: proved: no set of allowed edits reaches it.
-        evaluations: edit sets that were put to the oracle.
+        evaluations: edit sets that were put to the oracle, and the work of bounding others.
         alternatives: other sets, as cheap as the best candidate.
         complete: proved: with the best candidate these are all sets of that cost.
         note: what the user should know about this search.

@@ -35,6 +35,7 @@ else:
 __all__ = ["explain"]
 
 INTERRUPTED = 130
+DEFAULT = Budget()
 
 SEARCH = Group("Search", sort_key=12)
 OUTPUT = Group("Output", sort_key=13)
@@ -46,13 +47,13 @@ def explain(
     source: Source | None = None,
     nodes: Annotated[str, Parameter(group=SEARCH)] = "test",
     limit: Annotated[Count | None, Parameter(group=SEARCH)] = None,
-    method: Annotated[MethodName, Parameter(group=SEARCH)] = "greedy",
+    method: Annotated[MethodName, Parameter(group=SEARCH)] = "exact",
     published_choices: Annotated[bool, Parameter(group=SEARCH, negative=(), show_default=False)] = False,
     flags: Flags = None,
     wanted: Annotated[str | None, Parameter(group=SEARCH)] = None,
     least: Annotated[float, Parameter(group=SEARCH)] = 0.0,
     protect: Annotated[str, Parameter(group=SEARCH, show_default=False)] = "",
-    evaluations: Annotated[int | Literal["none"], Parameter(group=SEARCH)] = 100_000,
+    evaluations: Annotated[int | Literal["none"], Parameter(group=SEARCH)] = DEFAULT.evaluations or "none",
     seconds: Annotated[float | None, Parameter(group=SEARCH)] = None,
     seed: Annotated[Seed, Parameter(group=SEARCH)] = 0,
     out: Annotated[Path | None, Parameter(group=OUTPUT)] = None,

@@ -38,6 +38,9 @@ BLOCK = 256
 # Sets that it takes to make up for bounding the influence of edits.
 WORTH_A_BOUND = 1024
 
+# Edits are bounded in the time that it takes to try one.
+BOUNDS_FOR_ONE = 4
+
 # Room for the rounding of scores where they are compared with a bound.
 SLACK = 1e-4
 
@@ -244,9 +247,9 @@ class _Search:
             return None
         influence = self.problem.influence(chosen, free, more)
         if influence is not None:
-            # To bound an edit is about as much work as to try it.
             left = self.meter.left
-            self.meter.evaluations += len(free) if left is None else min(len(free), left)
+            work = len(free) // BOUNDS_FOR_ONE
+            self.meter.evaluations += work if left is None else min(work, left)
         return influence
 
     def _grow(self, branches: list[_Branch], size: int, limit: float) -> list[_Branch] | None:

@@ -24,7 +24,8 @@ class Greedy(Method):
     """Remove the edge that brings the goal closest, again and again; then put back what is not needed.
 
     In each step the edges are ranked by the gradient of the margin, where the model gives one, and the
-    best ``width`` are checked by true deletion; without gradients all are checked.
+    best ``width`` are checked by true deletion. Without gradients the first step checks all, and later ones
+    rank the edges by what each did when it was last checked.
 
     Attributes:
         width: how many edges are checked in each step; None for all.
@@ -45,10 +46,13 @@ class Greedy(Method):
         chosen: list[int] = []
         margin = problem.margin
         found = False
+        # What each edit did when it was last checked; those that never were come first.
+        effect = np.full(len(costs), np.inf)
         while not found and len(chosen) < len(costs) and not meter.spent:
-            candidates = self._candidates(problem, chosen, meter)
+            candidates = self._candidates(problem, chosen, effect, meter)
             answers = problem.extend(chosen, candidates, meter)
             candidates = candidates[: len(answers.margins)]
+            effect[candidates] = margin - answers.margins
             found = bool(answers.reached.any())
             if not chosen and not found and len(candidates) == len(costs):
                 # Every single edit was tried, so two are needed, or there is nothing to be had.
@@ -65,16 +69,17 @@ class Greedy(Method):
         pruned = self._pruned(problem, chosen, meter)
         return Proposal((pruned, tuple(sorted(chosen))), lower_bound, evaluations=meter.evaluations)
 
-    def _candidates(self, problem: Problem, chosen: list[int], meter: Meter) -> NDArray[np.int64]:
-        free = np.setdiff1d(np.arange(len(problem.edits)), chosen)
-        count = len(free) if meter.left is None else min(len(free), meter.left)
-        if self.width is not None and self.width < len(free):
+    def _candidates(
+        self, problem: Problem, chosen: list[int], effect: NDArray[np.float64], meter: Meter
+    ) -> NDArray[np.int64]:
+        free = np.delete(np.arange(len(problem.edits)), chosen)
+        count = len(free)
+        if self.width is not None and self.width < count:
             gradient = problem.gradient(chosen)
-            if gradient is not None:
-                promise = gradient[free] / problem.edits.costs[free]
-                free = free[np.argsort(-promise, kind="stable")]
-                count = min(count, self.width)
-        return free[:count]
+            promise = (effect if gradient is None else gradient)[free] / problem.edits.costs[free]
+            free = free[np.argsort(-promise, kind="stable")]
+            count = max(self.width, int(np.isinf(promise).sum()))
+        return free[: count if meter.left is None else min(count, meter.left)]
 
     def _pruned(self, problem: Problem, chosen: list[int], meter: Meter) -> tuple[int, ...]:
         """Put edges back, the dearest first, for as long as the goal stays reached."""
