@@ -8,6 +8,7 @@ STAMP := .venv/.installed
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m butfor.warm_up
 	touch $@
 
 demo: $(STAMP)

@@ -45,7 +45,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def results(trained: Path) -> Path:
-    """Greedy's results for ten test nodes."""
+    """Exact's results for ten test nodes."""
     path = trained.parent / "exact.jsonl"
     assert main(["explain", "--checkpoint", str(trained), "--limit", "10", "--out", str(path)]) == 0
     return path
@@ -482,7 +482,7 @@ def test_show_in_words_and_as_a_picture(results: Path, trained: Path, tmp_path: 
     assert main(["show", str(results), "--node", str(result.target)]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"{result}\n{result.status.sentence}\n")
-    assert "Greedy(width=64)" in out
+    assert "Exact(" in out
     picture = tmp_path / "node.png"
     arguments = ["show", str(results), "--node", str(result.target), "--checkpoint", str(trained)]
     assert main([*arguments, "--out", str(picture)]) == 0

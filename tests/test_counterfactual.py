@@ -159,7 +159,7 @@ def test_explain_takes_one_node_several_or_a_mask() -> None:
         (["a"], {}, "'a' is not a node"),
         ([1.5], {}, "1.5 is not a node"),
         (torch.ones(3, dtype=torch.bool), {}, "the graph has 8 nodes"),
-        (0, {"method": "greedy"}, "give a method such as butfor.Greedy"),
+        (0, {"method": "greedy"}, "give a method such as butfor.Exact"),
         (0, {"goal": Goal(wanted=3)}, "class 3 is wanted, but the model has classes 0 to 2"),
         (0, {"goal": Goal(least=-1.0)}, "least margin is -1"),
     ],

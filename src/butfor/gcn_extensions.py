@@ -71,7 +71,10 @@ def _touch(x: Any, stamp: Any, tick: Any, rows_new: Any, base: Any, width: Any, 
 
 @jit
 def extend(frame: Any, stack: Any, prefixes: Any, candidates: Any, pointers: Any, out: Any) -> None:
-    """Scores after prefix ``i`` and candidate ``j``, for j from pointers[i] to pointers[i + 1], into ``out[j]``."""
+    """Scores after prefix ``i`` and candidate ``j``, for j from pointers[i] to pointers[i + 1], into ``out[j]``.
+
+    A candidate of -1 is none at all: the prefix alone.
+    """
     levels, rows, sender, receiver, loop, _, base, out_rows, out_entries, edit_rows, edit_entries = frame
     widths, relu, matrices, biases = stack[:4]
     layers, wide, nodes = len(relu), widths.max(), levels[-1]
@@ -96,6 +99,9 @@ def extend(frame: Any, stack: Any, prefixes: Any, candidates: Any, pointers: Any
         _prepare(frame, stack, weight, scale, a, h, m)
         for j in range(pointers[i], pointers[i + 1]):
             edit = candidates[j]
+            if edit < 0:
+                head(stack, h, out[j])
+                continue
             tick += 1
             mark = tick
             num_rescaled = 0

@@ -20,7 +20,7 @@ from numba import njit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["backward", "forward", "forward_sets", "head", "jit"]
+__all__ = ["backward", "forward", "head", "jit"]
 
 
 def jit(function: Callable[..., Any]) -> Any:
@@ -122,22 +122,6 @@ def forward(pack: Any, stack: Any, weights: Any, degrees: Any, out: Any) -> None
             h,
         )
         head(stack, h, out[p])
-
-
-@jit
-def forward_sets(pack: Any, stack: Any, sets: Any, weights: Any, out: Any) -> None:
-    """Scores of the pack's one target after the edits of each row; ``weights`` are ones, and ones again after."""
-    _, levels, rows, sender, edit, base, loop, first = pack
-    scale, m, h = _scratch(levels, stack, first)
-    for q in range(len(sets)):
-        for chosen in sets[q]:
-            if chosen >= 0:
-                weights[chosen] = 0.0
-        _activations(levels[0], rows, sender, edit, base, loop, first, weights, weights, stack, scale, m, h)
-        head(stack, h, out[q])
-        for chosen in sets[q]:
-            if chosen >= 0:
-                weights[chosen] = 1.0
 
 
 @jit

@@ -126,20 +126,11 @@ class GCNOracle(Oracle):
         return self.general.predictor
 
     def logits(self, asked: Sequence[tuple[Edits, NDArray[np.int64]]]) -> list[Tensor]:
-        """One compiled pass for each edit set."""
-        from butfor.gcn_kernels import forward_sets
-
+        """Each set is a prefix, and nothing after it."""
         answers = []
         for edits, sets in asked:
-            packed, rows = self._place(edits).packed, pack_sets(sets)
-            out = np.empty((len(rows), self.predictor.num_classes), packed.first.dtype)
-            ones = np.ones(len(edits), packed.first.dtype)
-            forward_sets(packed.arrays, self._arrays, rows, ones, out)
-            scores = torch.from_numpy(out)
-            close = _close(out)
-            if len(close):
-                scores[close] = self.general.logits([(edits, rows[close])])[0]
-            answers.append(scores)
+            rows = pack_sets(sets)
+            answers.append(self.extensions(edits, rows, np.full(len(rows), -1), np.arange(len(rows) + 1)))
         return answers
 
     def relax(self, asked: Sequence[Edits]) -> Relaxation:
@@ -204,9 +195,11 @@ class GCNOracle(Oracle):
         entry = entries[rows[single]]
         outer = receiver[entry] >= levels[-2]
         single, entry = single[outer], entry[outer]
+        if not len(single):
+            return numbers
         keys = np.stack([receiver[entry], base[entry], edits.costs[single]])
         order = np.lexsort(keys)
-        begins = np.flatnonzero(np.append(True, (np.diff(keys[:, order], axis=1) != 0).any(axis=0))[: len(order)])
+        begins = np.flatnonzero(np.append(True, (np.diff(keys[:, order], axis=1) != 0).any(axis=0)))
         firsts = np.repeat(begins, np.diff(np.append(begins, len(order))))
         numbers[single[order]] = single[order][firsts]
         return numbers
@@ -279,11 +272,6 @@ class _Place:
     loop: NDArray[Any]
     first: NDArray[Any]
     num_edits: int
-
-    @cached_property
-    def packed(self) -> _Pack:
-        """A pack of this place alone."""
-        return _Pack.of([self])
 
     @cached_property
     def parallel(self) -> int:

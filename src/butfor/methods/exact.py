@@ -29,6 +29,8 @@ __all__ = ["Exact"]
 # Margins closer than this are the same margin up to rounding; the lower edge numbers then decide.
 SAME_MARGIN = 1e-5
 
+CORES = os.cpu_count() or 1
+
 # Edit sets in one question to the oracle: few at first, so that the clock is looked at early.
 FIRST_CHUNK, LARGEST_CHUNK = 1024, 65_536
 
@@ -139,7 +141,7 @@ class _Search:
 
     def __init__(self, method: Exact, problem: Problem, meter: Meter) -> None:
         self.method, self.problem, self.meter = method, problem, meter
-        self.threads = method.threads or os.cpu_count() or 1
+        self.threads = method.threads or CORES
         self.edits = np.flatnonzero(problem.oracle.relevant(problem.edits))
         self.kinds = problem.oracle.alike(problem.edits)
         self.costs = problem.edits.costs[self.edits]
@@ -156,13 +158,19 @@ class _Search:
             return Proposal(exhausted=True)
         size = 1
         proved = self._prove(1)
-        if proved and not self.met and len(self.edits) > 1:
-            self._incumbent()
-            if not self.met and self._none_at_all():
-                return Proposal(exhausted=True, evaluations=self.meter.evaluations)
+        searched = False
         # Proved so far: no set of at most `size` edits that was left untried is cheaper than the incumbent.
         while proved and self._open(size + 1):
             size += 1
+            if not self.met and not searched and _sets(len(self.edits), size) >= WORTH_A_BOUND:
+                # From here on it pays to know what to look for; smaller sizes are tried as quickly.
+                searched = True
+                self._incumbent()
+                if not self.met and self._none_at_all():
+                    return Proposal(exhausted=True, evaluations=self.meter.evaluations)
+                if not self._open(size):
+                    size -= 1
+                    break
             proved = self._prove(size)
         untried = self.cheapest[size + 1] if proved else self.cheapest[size]
         lower_bound = min(untried, self.best_cost)
@@ -189,7 +197,7 @@ class _Search:
 
     def _incumbent(self) -> None:
         left, seconds = self.meter.left, self.meter.seconds_left
-        share = None if left is None else max((left - 1) // 2, 0)
+        share = None if left is None else 3 * left // 4
         if share == 0 or seconds == 0:
             return
         greedy = Greedy(self.method.width).solve(self.problem, Budget(share, seconds))

@@ -1,0 +1,27 @@
+"""Compile the kernels now, rather than when the first node is explained.
+
+    python -m butfor.warm_up
+
+What is compiled is kept on disk, so this is done once on a machine; `make` does it when it installs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from butfor.explainer import Explainer
+from butfor.testing import random_problem
+
+__all__ = ["warm_up"]
+
+
+def warm_up() -> None:
+    """Ask each kernel one question about a small graph."""
+    model, data = random_problem(seed=0)
+    problem = Explainer.of(model, data).poser.pose(0)
+    problem.gradient()
+    problem.influence((), np.arange(len(problem.edits)), 2)
+
+
+if __name__ == "__main__":
+    warm_up()
