@@ -427,7 +427,9 @@ def test_neither_chunks_nor_threads_matter(limit: int, monkeypatch: pytest.Monke
     seen = Counter(result.status.value for result in runs[0])
     assert seen["optimal"] >= 5
     assert seen["unknown"] + seen["found"] >= (5 if ends else 0)
-    assert calls["renewed"] >= 20
+    assert calls["all"] >= len(runs[0])
+    # Fifty evaluations are spent before anything is bounded anew.
+    assert calls["renewed"] >= (20 if limit > 50 else 0)
 
 
 def test_budget_that_ends_with_the_first_size() -> None:
@@ -440,7 +442,6 @@ def test_budget_that_ends_with_the_first_size() -> None:
     assert result.evaluations <= limit
 
 
-@pytest.mark.xfail(strict=True, reason="NaN is lost in max(), and a limit of 0 is left")
 def test_nothing_is_proved_where_numbers_overflow() -> None:
     """Node 1 sends minus infinity, which ReLU hides; without its edge node 0 is of another class."""
     model = GCN(1, 2, 2, 2).eval()
@@ -460,8 +461,6 @@ def test_nothing_is_proved_where_numbers_overflow() -> None:
     assert butfor.explain(model, data, 0, butfor.Exact()).status.value != "impossible"
 
 
-# Not strict: which of these are wrong depends on how sums are ordered, hence on the machine.
-@pytest.mark.xfail(strict=False, reason="Exact leaves room (SLACK) by the margin, but scores are rounded by their size")
 def test_bounds_leave_room_for_the_rounding_of_large_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two classes of nearly the same large score, in single precision: what the model says is the truth."""
     for seed, size in ((3, 1e4), (8, 1e4), (5, 1e5), (7, 1e5)):
@@ -481,3 +480,12 @@ def test_bounds_leave_room_for_the_rounding_of_large_scores(monkeypatch: pytest.
             monkeypatch.setattr(module, "WORTH_A_BOUND", NEVER)
             result = butfor.explain(model, data, 0, butfor.Exact())
             assert not result.found, f"seed {seed}, size {size}: {result}"
+
+
+@pytest.mark.parametrize("large", [1e17, 1e300, np.inf])
+def test_a_large_limit_does_not_swallow_the_small_ones(large: float) -> None:
+    """Sums of what few edits can do are differences of long sums, and these lose digits."""
+    limits = np.array([large, 1.0, 1.0])
+    order = module._Order(np.arange(3), np.ones(3), np.ones(3, dtype=bool), limits)
+    assert (order.most(1, np.array([0, 1, 2])) >= limits).all()
+    assert (order.most(2, np.array([1])) >= 2).all()

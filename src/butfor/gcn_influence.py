@@ -23,6 +23,9 @@ the margin's difference is a sum over the nodes v whose degree e changes and ove
 intervals that hold on all of F may stand for them. Deletions only lower degrees, so 0 ≤ Δs(v), and as d ↦ d^(−1/2) is
 convex, Δs(v) is at most the step at the least degree v has on F. Hence
     U(e) = Σ_v step(v) max(0, −min B(v)) + Σ_{u→x} max(0, max P(u→x)).
+An edit that deletes several entries into v takes at most the sum of their steps, by convexity again. And as the steps
+of v add up to no more than the difference of its largest and least scale on F, from any set to any larger one the
+margin falls by no more than Σ_v (that difference) max(0, −min B(v)) + Σ_{u→x} max(0, max P(u→x)): the total.
 Sums over edges use that a graph of F lacks at most `absent` of the entries at a node, and has at most `changed`
 scales that differ from the present ones: the present sum, less the worst so many changes.
 
@@ -40,6 +43,9 @@ import numpy as np
 from butfor.gcn_kernels import jit
 
 __all__ = ["influence"]
+
+# Room for the rounding of a degree, relative to it.
+ROUNDING = 1e-12
 
 # Where more changes than this are possible at a node, all of them are assumed.
 MANY = 16
@@ -217,12 +223,15 @@ def influence(
             degree += weight[e]
             if loose[e]:
                 _push(lost, weight[e])
-        least[v] = max(degree - lost.sum(), float(loop[v]))
+        least[v] = max(degree * (1 - ROUNDING) - lost.sum(), float(loop[v]))
         low[v], high[v] = 1 / np.sqrt(degree), 1 / np.sqrt(least[v])
     m = np.zeros((2, layers, nodes, wide))
     state = np.zeros((layers, nodes, wide), np.int8)
     _boxes(frame, stack, weight, loose, low, high, absent, changed, m, state)
-    out[:] = 0.0
+    out[:] = np.inf
+    if not (np.isfinite(m).all() and np.isfinite(high).all()):
+        # Where numbers are too large to tell, anything may happen.
+        return np.inf
     most_in_all = 0.0
     p, further = np.zeros((2, nodes, wide)), np.zeros((2, nodes, wide))
     k, worst = np.zeros((2, wide)), np.zeros((2, wide, absent))
@@ -278,6 +287,9 @@ def influence(
                         lower, upper = _map(k[0], k[1], matrices[layer], width, i)
                         further[0, u, i] = _least(low[u], high[u], lower)
                         further[1, u, i] = -_least(low[u], high[u], -upper)
+            if not (np.isfinite(p).all() and np.isfinite(b).all() and np.isfinite(taken).all()):
+                out[:] = np.inf
+                return np.inf
             if layer > 0:
                 p[:] = further
                 further[:] = 0.0
@@ -293,6 +305,6 @@ def influence(
                         total += (high[v] - 1 / np.sqrt(least[v] + weight[e])) * max(-b[v], 0.0)
                         total += max(taken[e], 0.0)
                         in_all_now += max(taken[e], 0.0)
-                out[edit] = max(out[edit], total)
+                out[edit] = max(out[edit], total) if pair > 0 else total
         most_in_all = max(most_in_all, in_all_now)
     return most_in_all

@@ -6,7 +6,6 @@ X·W. `gcn_oracle` offers it only after it was seen to reproduce the model's own
 
 from __future__ import annotations
 
-import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -216,18 +215,19 @@ class GCNOracle(Oracle):
         from butfor.gcn_influence import influence
 
         place = self._place(edits)
-        if not (place.loop > 0).all():
-            # Where a node may lose its last weight, the scale falls from infinity to zero.
+        if not (place.loop > 0).all() or not np.isfinite(place.first).all():
+            # Where a node may lose its last weight its scale falls from infinity to zero, and what is no number
+            # has no bounds.
             return None
+        if not len(free) or more < 1:
+            return Influence(np.zeros(len(free)), 0.0)
         loose = np.zeros(len(edits), dtype=bool)
         loose[free] = True
         limits = np.zeros(len(edits))
         gone = np.array(removed, dtype=np.int64)
         more = min(more, len(free))
         total = influence(place.frame, self._arrays, place.edit, place.parallel, gone, loose, more, pairs, limits)
-        limits = limits[free]
-        # Where numbers are too large to tell, anything may happen.
-        return Influence(np.where(np.isnan(limits), np.inf, limits), math.inf if math.isnan(total) else total)
+        return Influence(limits[free], total)
 
     def _place(self, edits: Edits) -> _Place:
         if edits not in self._places:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+    from torch import Tensor
 
     from butfor.oracle import Influence
     from butfor.problem import Meter, Problem
@@ -43,7 +44,7 @@ WORTH_A_BOUND = 1024
 # Edits are bounded in the time that it takes to try one.
 BOUNDS_FOR_ONE = 4
 
-# Room for the rounding of scores where they are compared with a bound.
+# Room for the rounding of scores, relative to the largest, where margins are compared with a bound.
 SLACK = 1e-4
 
 # Further candidates handed over in case the whole graph refutes the first.
@@ -114,7 +115,11 @@ class _Order:
         if self.limits is None or count == 0:
             return np.full(len(starts), math.inf if count else 0.0)
         ends = np.minimum(starts + count, len(self.edits))
-        return np.minimum(self._sums[ends] - self._sums[starts], self.total)
+        # Differences of long sums lose digits, and those of infinite ones are no numbers.
+        with np.errstate(invalid="ignore"):
+            lost = len(self.edits) * np.finfo(float).eps * self._sums[-1]
+            sums = self._sums[ends] - self._sums[starts] + lost
+        return np.minimum(np.where(np.isnan(sums), math.inf, sums), self.total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +129,7 @@ class _Branch:
     Attributes:
         chosen: edits that are in the set.
         cost: what they cost.
-        need: how far the margin has yet to fall.
+        need: how far the margin has yet to fall at least, however scores were rounded.
         order: of the edits that may follow.
         start: the first position of these.
     """
@@ -225,7 +230,7 @@ class _Search:
         # What an incumbent found on the way rules out counts from the next size on: how the sets are cut
         # into chunks must not matter.
         limit = self._limit()
-        need = self.problem.margin + self.problem.goal.least
+        need = float(self._needs(np.array([self.problem.margin]), self.problem.logits[None])[0])
         affordable = self.edits[self.costs <= limit - self.cheapest[size - 1]]
         root = _Branch((), 0.0, need, self._order((), affordable, size), 0)
         blocks = [[root]]
@@ -245,7 +250,7 @@ class _Search:
         influence = self._influence(chosen, free, more)
         promise = self.alone[kinds] / costs if influence is None else -influence.limits
         order = np.lexsort([free, kinds, promise])
-        first = np.concatenate([[True], np.diff(kinds[order]) != 0])
+        first = np.append(True, np.diff(kinds[order]) != 0)[: len(order)]
         if influence is None:
             return _Order(free[order], costs[order], first)
         return _Order(free[order], costs[order], first, influence.limits[order], influence.total)
@@ -289,7 +294,7 @@ class _Search:
             return None if needs is None else []
         children = []
         for branch, positions, left in zip(grown, lists, needs, strict=True):
-            enough = branch.order.most(more - 1, positions + 1) + SLACK * (1 + np.abs(left)) >= left
+            enough = ~(branch.order.most(more - 1, positions + 1) < left)
             children += [self._child(branch, int(positions[i]), float(left[i])) for i in np.flatnonzero(enough)]
         return children
 
@@ -309,7 +314,7 @@ class _Search:
         if not math.isinf(room):
             may &= order.costs[start:] <= room
         if order.limits is not None:
-            may &= order.most(more, positions) + SLACK * (1 + abs(branch.need)) >= branch.need
+            may &= ~(order.most(more, positions) < branch.need)
         return positions[may]
 
     def _try(self, branches: list[_Branch], lists: list[NDArray[np.int64]]) -> list[NDArray[np.float64]] | None:
@@ -338,11 +343,15 @@ class _Search:
                 edits = tuple(sorted((*branch.chosen, int(chosen[done + row]))))
                 if frozenset(edits) not in problem.refuted:
                     self._meet(problem.edits.cost(edits), float(margins[row]), edits)
-            needs[done:end] = margins + goal.least
+            needs[done:end] = self._needs(margins, logits)
             done = end
         if not branches[0].chosen:
             self.alone[self.kinds[chosen]] = needs
         return np.split(needs, pointers[1:-1])
+
+    def _needs(self, margins: NDArray[np.float64], logits: Tensor) -> NDArray[np.float64]:
+        slack: NDArray[np.float64] = SLACK * (1 + np.abs(logits.cpu().numpy()).max(axis=1))
+        return margins + self.problem.goal.least - slack
 
     def _meet(self, cost: float, margin: float, edits: tuple[int, ...]) -> None:
         if cost <= self._limit():
