@@ -381,7 +381,7 @@ def hubs(seed: int) -> Case:
     return Case(f"hubs, seed {seed}", model, data, classes, False, tenths=tenths)
 
 
-@pytest.mark.parametrize("worth", [ALWAYS, 20])
+@pytest.mark.parametrize("worth", [ALWAYS, 5])
 def test_bounds_with_costs_and_edits_that_are_alike(worth: int, monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
     alike = 0
@@ -487,5 +487,5 @@ def test_a_large_limit_does_not_swallow_the_small_ones(large: float) -> None:
     """Sums of what few edits can do are differences of long sums, and these lose digits."""
     limits = np.array([large, 1.0, 1.0])
     order = module._Order(np.arange(3), np.ones(3), np.ones(3, dtype=bool), limits)
-    assert (order.most(1, np.array([0, 1, 2])) >= limits).all()
-    assert (order.most(2, np.array([1])) >= 2).all()
+    assert (order.most(1)[:3] >= limits).all()
+    assert order.most(2)[1] >= 2

@@ -232,19 +232,25 @@ class Explainer:
 
     def _batches(self, nodes: Sequence[int]) -> Iterator[tuple[list[int], list[Problem]]]:
         """Problems to solve together: one oracle, and few enough that they fit in memory."""
-        limit = BATCH_COLUMNS if isinstance(self.method, BatchMethod) else 0
+        most = len(nodes) if isinstance(self.method, BatchMethod) else TOGETHER
         numbers: list[int] = []
         problems: list[Problem] = []
         columns = 0
         for number, node in enumerate(nodes):
-            problem = self.poser.pose(node)
+            try:
+                problem = self.poser.pose(node)
+            except Exception:
+                # What was posed before is not lost with this one.
+                if problems:
+                    yield numbers, problems
+                raise
             if problems and problem.oracle is not problems[0].oracle:
                 yield numbers, problems
                 numbers, problems, columns = [], [], 0
             numbers.append(number)
             problems.append(problem)
             columns += problem.edits.neighbourhood.num_edges
-            if columns >= limit:
+            if columns >= BATCH_COLUMNS or len(problems) == most:
                 yield numbers, problems
                 numbers, problems, columns = [], [], 0
         if problems:

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = ["GCNOracle", "Stack", "gcn_oracle"]
 
-# Edit sets that it takes to make up for the start of a thread.
+# Edit sets that it takes to make up for the start of a thread, and those that a prefix is as much work as.
 WORTH_A_THREAD = 4096
+A_PREFIX = 32
 
 # Rounding in float32 moves scores by about a tenth of this.
 NEARLY_A_TIE = 1e-5
@@ -156,7 +157,7 @@ class GCNOracle(Oracle):
             first, last = part
             extend(frame, self._arrays, prefixes[first:last], candidates, pointers[first : last + 1], out)
 
-        parts = min(threads, len(candidates) // WORTH_A_THREAD + 1)
+        parts = min(threads, (len(candidates) + A_PREFIX * len(prefixes)) // WORTH_A_THREAD + 1)
         if parts > 1:
             # Cut so that each thread has about as many edit sets; what is computed does not depend on it.
             cuts = np.unique(np.searchsorted(pointers, np.linspace(0, len(candidates), parts + 1)))

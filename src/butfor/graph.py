@@ -179,20 +179,26 @@ class Graph:
 
     def _into(self, nodes: NDArray[np.int64], flow: Flow) -> tuple[NDArray[np.int64], ...]:
         """The edges that bring messages to ``nodes``: their columns, senders and receivers."""
-        pointers, columns, senders = self._incoming(flow)
+        _, columns, senders = self._incoming(flow)
+        at, counts = self._at(nodes, flow)
+        return columns[at], senders[at], np.repeat(nodes, counts)
+
+    def _at(self, nodes: NDArray[np.int64], flow: Flow) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the CSR has the edges into ``nodes``, and how many there are into each."""
+        pointers = self._incoming(flow)[0]
         starts = pointers[nodes]
         counts = pointers[nodes + 1] - starts
         # Positions start_i, start_i + 1, ... for each node i, without a Python loop.
-        shift = np.repeat(starts - np.cumsum(counts) + counts, counts)
-        at = np.arange(len(shift)) + shift
-        return columns[at], senders[at], np.repeat(nodes, counts)
+        at = np.repeat(starts - np.cumsum(counts) + counts, counts)
+        at += np.arange(len(at))
+        return at, counts
 
     def _reach(self, targets: tuple[int, ...], hops: int, flow: Flow) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Nodes within ``hops`` in ascending order, and their distances (breadth first)."""
         nodes = frontier = np.unique(np.array(targets, dtype=np.int64))
         distance = np.zeros(len(nodes), dtype=np.int64)
         for hop in range(1, hops + 1):
-            reached = np.unique(self._into(frontier, flow)[1])
+            reached = _distinct(self._incoming(flow)[2][self._at(frontier, flow)[0]])
             frontier = reached[~_among(reached, nodes)]
             if not len(frontier):
                 break
@@ -238,6 +244,13 @@ class Graph:
             distance=distance,
             hops=None,
         )
+
+
+def _distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The values in order, each once: `np.unique` without what it takes to prepare for more."""
+    ascending = np.sort(values)
+    distinct: NDArray[np.int64] = ascending[np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]]
+    return distinct
 
 
 def _among(values: NDArray[np.int64], ascending: NDArray[np.int64]) -> NDArray[np.bool_]:

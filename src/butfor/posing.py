@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from butfor.edits import pack
 from butfor.errors import ModelError
@@ -17,6 +16,8 @@ from butfor.problem import Problem
 from butfor.verify import scores_after
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from butfor.edits import Edits, EditSpace
     from butfor.goal import Goal
     from butfor.graph import Graph
@@ -113,6 +114,12 @@ class Poser:
         except (RuntimeError, IndexError, ValueError):
             # A model made for this very graph, with an embedding of each node say, fails on any other.
             return False
-        return all(
-            torch.allclose(scores[row], truth, rtol=AGREE, atol=AGREE, equal_nan=True) for row, truth in truths.items()
-        )
+        return all(_same(scores[row], truth) for row, truth in truths.items())
+
+
+def _same(scores: Tensor, truth: Tensor) -> bool:
+    """`torch.allclose` at a tenth of its price for so few numbers."""
+    mine, other = scores.cpu().numpy(), truth.cpu().numpy()
+    with np.errstate(invalid="ignore"):
+        near = np.abs(mine - other) <= AGREE * (1 + np.abs(other))
+    return bool((near | (mine == other) | (np.isnan(mine) & np.isnan(other))).all())

@@ -37,7 +37,7 @@ class Budget:
         seconds: wall time; None for no limit.
     """
 
-    evaluations: int | None = 5_000
+    evaluations: int | None = 3_000
     seconds: float | None = None
 
     def __post_init__(self) -> None:

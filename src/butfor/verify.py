@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["TOGETHER", "scores_after", "verify", "verify_together"]
 
-# Problems that may be verified together: as many as there are bits in the numbers that keep them apart.
-TOGETHER = 64
+# Problems that are verified together, and runs that are kept apart for them: one for each bit of a number.
+TOGETHER = 256
+RUNS = 64
 
 
 def verify(problem: Problem, chosen: EditSet) -> Tensor | None:
@@ -78,6 +79,7 @@ def _columns(problem: Problem, chosen: EditSet) -> NDArray[np.int64]:
 def _apart(asked: Sequence[tuple[Problem, EditSet]]) -> list[list[int]]:
     """Groups of problems that do not touch each other; a model that sees the whole graph makes each one its own."""
     groups: list[list[int]] = []
+    alone: list[list[int]] = []
     if asked:
         # Bit g of each edge: whether it is deleted in group g, and whether a target of group g sees it.
         deleted = np.zeros(asked[0][0].graph.edge_index.shape[1], dtype=np.uint64)
@@ -87,6 +89,9 @@ def _apart(asked: Sequence[tuple[Problem, EditSet]]) -> list[list[int]]:
         taken = int(np.bitwise_or.reduce(seen[columns]) | np.bitwise_or.reduce(deleted[near.edges]))
         free = (taken + 1) & ~taken
         group = free.bit_length() - 1
+        if group == RUNS:
+            alone.append([number])
+            continue
         if group >= len(groups):
             group = len(groups)
             groups.append([])
@@ -94,4 +99,4 @@ def _apart(asked: Sequence[tuple[Problem, EditSet]]) -> list[list[int]]:
         deleted[columns] |= bit
         seen[near.edges] |= bit
         groups[group].append(number)
-    return groups
+    return groups + alone

@@ -38,7 +38,8 @@ FIRST_CHUNK, LARGEST_CHUNK = 1024, 65_536
 # Branches that are followed together. It decides in which order sets are tried, so it is not for tuning.
 BLOCK = 256
 
-# Sets that it takes to make up for bounding the influence of edits.
+# Single edits that it takes to make up for bounding their influence, or a quarter of the sets: a small
+# neighbourhood has many sets of few edits, but each is tried quickly.
 WORTH_A_BOUND = 1024
 
 # Edits are bounded in the time that it takes to try one.
@@ -72,7 +73,7 @@ class Exact(Method):
 
     all_smallest: bool = False
     k: int = 1
-    width: int | None = 64
+    width: int | None = 16
     threads: int = field(default=0, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -106,20 +107,38 @@ class _Order:
     total: float = math.inf
 
     @cached_property
-    def _sums(self) -> NDArray[np.float64]:
-        assert self.limits is not None
-        return np.append(0.0, np.cumsum(self.limits))
+    def firsts(self) -> NDArray[np.int64]:
+        """The positions of those that are the first of their kind."""
+        return np.flatnonzero(self.first)
 
-    def most(self, count: int, starts: NDArray[np.int64]) -> NDArray[np.float64]:
-        """What so many edits can do at most, of those from each position on."""
-        if self.limits is None or count == 0:
-            return np.full(len(starts), math.inf if count else 0.0)
-        ends = np.minimum(starts + count, len(self.edits))
-        # Differences of long sums lose digits, and those of infinite ones are no numbers.
-        with np.errstate(invalid="ignore"):
-            lost = len(self.edits) * np.finfo(float).eps * self._sums[-1]
-            sums = self._sums[ends] - self._sums[starts] + lost
-        return np.minimum(np.where(np.isnan(sums), math.inf, sums), self.total)
+    @cached_property
+    def _falling(self) -> dict[int, NDArray[np.float64]]:
+        return {}
+
+    def most(self, count: int) -> NDArray[np.float64]:
+        """What so many edits can do at most, of those from each position on, and of none at all; it falls."""
+        if count not in self._falling:
+            assert self.limits is not None
+            starts = np.arange(len(self.edits) + 1)
+            sums = np.append(0.0, np.cumsum(self.limits))
+            # Differences of long sums lose digits, and those of infinite ones are no numbers.
+            with np.errstate(invalid="ignore"):
+                lost = len(self.edits) * np.finfo(float).eps * sums[-1]
+                most = sums[np.minimum(starts + count, len(self.edits))] - sums + lost
+            most = np.minimum(np.where(np.isnan(most), math.inf, most), self.total)
+            self._falling[count] = np.maximum.accumulate(most[::-1])[::-1]
+        return self._falling[count]
+
+    def may_follow(self, count: int, start: int, need: float) -> NDArray[np.int64]:
+        """The first of each kind from ``start`` on that may be enough as the next of so many edits."""
+        # Of the kind that the last edit was, the next is the first that is left.
+        same = 0 <= start < len(self.edits) and not self.first[start]
+        end = len(self.edits)
+        if self.limits is not None:
+            end = int(np.searchsorted(-self.most(count)[:-1], -need, side="right"))
+        a, b = np.searchsorted(self.firsts, [start, end])
+        positions = self.firsts[a:b]
+        return np.append(start, positions) if same and start < end else positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +186,7 @@ class _Search:
         # Proved so far: no set of at most `size` edits that was left untried is cheaper than the incumbent.
         while proved and self._open(size + 1):
             size += 1
-            if not self.met and not searched and _sets(len(self.edits), size) >= WORTH_A_BOUND:
+            if not self.met and not searched and _many(len(self.edits), size):
                 # From here on it pays to know what to look for; smaller sizes are tried as quickly.
                 searched = True
                 self._incumbent()
@@ -256,7 +275,7 @@ class _Search:
         return _Order(free[order], costs[order], first, influence.limits[order], influence.total)
 
     def _influence(self, chosen: tuple[int, ...], free: NDArray[np.int64], more: int) -> Influence | None:
-        if _sets(len(free), more) < WORTH_A_BOUND:
+        if not _many(len(free), more):
             return None
         influence = self.problem.influence(chosen, free, more)
         if influence is not None:
@@ -274,7 +293,7 @@ class _Search:
             if self.meter.spent:
                 return None
             positions = self._positions(branch, more, limit)
-            if branch.chosen and branch.order.limits is not None and _sets(len(positions), more) >= WORTH_A_BOUND:
+            if branch.chosen and branch.order.limits is not None and _many(len(positions), more):
                 # What holds after these edits is tighter than what held before them.
                 order = self._order(branch.chosen, branch.order.edits[branch.start :], more)
                 if order.limits is not None:
@@ -294,7 +313,7 @@ class _Search:
             return None if needs is None else []
         children = []
         for branch, positions, left in zip(grown, lists, needs, strict=True):
-            enough = ~(branch.order.most(more - 1, positions + 1) < left)
+            enough = ~(branch.order.most(more - 1)[positions + 1] < left)
             children += [self._child(branch, int(positions[i]), float(left[i])) for i in np.flatnonzero(enough)]
         return children
 
@@ -305,17 +324,11 @@ class _Search:
 
     def _positions(self, branch: _Branch, more: int, limit: float) -> NDArray[np.int64]:
         """Which edits may come next: one of each kind, if with what can follow it may be enough."""
-        order, start = branch.order, branch.start
-        positions = np.arange(start, len(order.edits))
-        may = order.first[start:].copy()
-        may[:1] = True
+        order = branch.order
+        positions = order.may_follow(more, branch.start, branch.need)
         # Smaller sets were tried before, so there must be room for all that are to follow.
         room = limit - branch.cost - self.cheapest[more - 1]
-        if not math.isinf(room):
-            may &= order.costs[start:] <= room
-        if order.limits is not None:
-            may &= ~(order.most(more, positions) < branch.need)
-        return positions[may]
+        return positions if math.isinf(room) else positions[order.costs[positions] <= room]
 
     def _try(self, branches: list[_Branch], lists: list[NDArray[np.int64]]) -> list[NDArray[np.float64]] | None:
         """Put each branch with each of its next edits to the oracle; how far each margin has yet to fall."""
@@ -338,11 +351,13 @@ class _Search:
             logits = problem.oracle.extensions(problem.edits, prefixes[a : b + 1], chosen[done:end], cut, self.threads)
             self.meter.evaluations += end - done
             margins, reached = goal.judge(logits, problem.before)
-            for row in np.flatnonzero(reached):
-                branch = branches[int(np.searchsorted(pointers, done + row, side="right")) - 1]
-                edits = tuple(sorted((*branch.chosen, int(chosen[done + row]))))
+            rows = np.flatnonzero(reached)
+            owners = np.searchsorted(pointers, done + rows, side="right") - 1
+            for row, owner in zip(rows, owners, strict=True):
+                branch, edit = branches[owner], int(chosen[done + row])
+                edits = tuple(sorted((*branch.chosen, edit)))
                 if frozenset(edits) not in problem.refuted:
-                    self._meet(problem.edits.cost(edits), float(margins[row]), edits)
+                    self._meet(branch.cost + float(problem.edits.costs[edit]), float(margins[row]), edits)
             needs[done:end] = self._needs(margins, logits)
             done = end
         if not branches[0].chosen:
@@ -390,9 +405,9 @@ class _Search:
             yield tuple(sorted(chain.from_iterable(parts)))
 
 
-def _sets(count: int, size: int) -> int:
-    """About how many sets of at most so many edits there are."""
-    return math.comb(count, min(size, (count + 1) // 2))
+def _many(count: int, size: int) -> bool:
+    """Whether there are so many sets of at most this size that it pays to bound the influence of their edits."""
+    return count >= WORTH_A_BOUND or math.comb(count, min(size, (count + 1) // 2)) >= 4 * WORTH_A_BOUND
 
 
 def _apart(first: tuple[int, ...], sets: list[tuple[int, ...]], count: int) -> list[tuple[int, ...]]:
