@@ -161,3 +161,28 @@ def test_nodes_that_are_not_there() -> None:
     for node in (3, -1):
         with pytest.raises(InputError, match=rf"node {node} is not in this graph \(0 to 2\)"):
             graph.neighbourhood(node, 1)
+
+
+def test_neighbourhoods_together_are_those_found_alone() -> None:
+    random = np.random.default_rng(0)
+    ends = random.integers(0, 60, (2, 150))
+    graph = Graph.of(data_of(ends.T.tolist(), 60), directed=True)
+    groups = [(node,) for node in range(60)] + [(3, 40), (5, 5)]
+    for flow in ("source_to_target", "target_to_source"):
+        for hops in (1, 3, None):
+            together = graph.neighbourhoods(groups, hops, flow)
+            assert len(together) == len(groups)
+            for group, near in zip(groups, together, strict=True):
+                alone = graph.neighbourhood(group, hops, flow)
+                assert near.targets == alone.targets == group
+                for name in ("centres", "nodes", "edges", "edge_index", "distance"):
+                    assert np.array_equal(getattr(near, name), getattr(alone, name)), (group, hops, name)
+
+
+def test_no_more_neighbourhoods_than_fit() -> None:
+    graph = Graph.of(data_of([(u, v) for u in range(30) for v in range(30) if u != v], 30))
+    groups = [(node,) for node in range(30)]
+    near = graph.neighbourhoods(groups, 2, most=4 * 30 * 29)
+    assert 1 <= len(near) <= 4
+    assert [one.targets for one in near] == groups[: len(near)]
+    assert len(graph.neighbourhoods(groups, 2, most=1)) == 1

@@ -237,6 +237,8 @@ class Explainer:
         problems: list[Problem] = []
         columns = 0
         for number, node in enumerate(nodes):
+            if number % TOGETHER == 0:
+                self.poser.look_ahead(nodes[number : number + TOGETHER], BATCH_COLUMNS)
             try:
                 problem = self.poser.pose(node)
             except Exception:

@@ -142,11 +142,36 @@ class Graph:
         Raises:
             InputError: a target is not in the graph.
         """
-        wanted = tuple(self.check_node(node) for node in ([targets] if isinstance(targets, int) else targets))
-        reach, distance = self._reach(wanted, self.num_nodes if hops is None else hops, flow)
+        wanted = (targets,) if isinstance(targets, int) else tuple(targets)
+        return self.neighbourhoods([wanted], hops, flow)[0]
+
+    def neighbourhoods(
+        self,
+        groups: Sequence[tuple[int, ...]],
+        hops: int | None,
+        flow: Flow = "source_to_target",
+        most: int | None = None,
+    ) -> list[Neighbourhood]:
+        """The neighbourhood of each group of targets, all found together.
+
+        Where ``most`` is given and so many edges would have to be looked at, those of the first few groups.
+
+        Raises:
+            InputError: a target is not in the graph.
+        """
+        for group in groups:
+            for node in group:
+                self.check_node(node)
+        limit = most if len(groups) > 1 else None
+        keys, distance = self._reach(groups, self.num_nodes if hops is None else hops, flow, limit)
+        if limit is not None and self._counts(keys % self.num_nodes, flow).sum() > limit:
+            return self.neighbourhoods(groups[: len(groups) // 2], hops, flow, most)
         if hops is None:
-            return self._whole(wanted, reach, distance)
-        return self._induced(wanted, reach, distance, hops, flow)
+            owner = keys // self.num_nodes
+            inside = [owner == number for number in range(len(groups))]
+            pairs = zip(groups, inside, strict=True)
+            return [self._whole(group, keys[mine] % self.num_nodes, distance[mine]) for group, mine in pairs]
+        return self._induced(groups, keys, distance, hops, flow)
 
     def without(self, columns: NDArray[np.int64]) -> tuple[Tensor, dict[str, Tensor]]:
         """The edge index and edge fields of the whole graph with these edge columns deleted."""
@@ -185,52 +210,82 @@ class Graph:
 
     def _at(self, nodes: NDArray[np.int64], flow: Flow) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where the CSR has the edges into ``nodes``, and how many there are into each."""
-        pointers = self._incoming(flow)[0]
-        starts = pointers[nodes]
-        counts = pointers[nodes + 1] - starts
+        counts = self._counts(nodes, flow)
         # Positions start_i, start_i + 1, ... for each node i, without a Python loop.
-        at = np.repeat(starts - np.cumsum(counts) + counts, counts)
+        at = np.repeat(self._incoming(flow)[0][nodes] - np.cumsum(counts) + counts, counts)
         at += np.arange(len(at))
         return at, counts
 
-    def _reach(self, targets: tuple[int, ...], hops: int, flow: Flow) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Nodes within ``hops`` in ascending order, and their distances (breadth first)."""
-        nodes = frontier = np.unique(np.array(targets, dtype=np.int64))
-        distance = np.zeros(len(nodes), dtype=np.int64)
+    def _counts(self, nodes: NDArray[np.int64], flow: Flow) -> NDArray[np.int64]:
+        pointers = self._incoming(flow)[0]
+        counts: NDArray[np.int64] = pointers[nodes + 1] - pointers[nodes]
+        return counts
+
+    def _reach(
+        self, groups: Sequence[tuple[int, ...]], hops: int, flow: Flow, limit: int | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """What is within ``hops`` of each group, and how far (breadth first); it stops beyond ``limit`` edges.
+
+        A node ``v`` of group ``i`` is the number ``i * num_nodes + v``; these numbers are ascending.
+        """
+        pairs = [i * self.num_nodes + node for i, group in enumerate(groups) for node in group]
+        keys = frontier = _distinct(np.array(pairs, dtype=np.int64))
+        distance = np.zeros(len(keys), dtype=np.int64)
+        senders = self._incoming(flow)[2]
         for hop in range(1, hops + 1):
-            reached = _distinct(self._incoming(flow)[2][self._at(frontier, flow)[0]])
-            frontier = reached[~_among(reached, nodes)]
+            node = frontier % self.num_nodes
+            if limit is not None and self._counts(node, flow).sum() > limit:
+                break
+            at, counts = self._at(node, flow)
+            reached = _distinct(np.repeat(frontier - node, counts) + senders[at])
+            frontier = reached[~_among(reached, keys)]
             if not len(frontier):
                 break
-            nodes = np.concatenate([nodes, frontier])
+            keys = np.concatenate([keys, frontier])
             distance = np.concatenate([distance, np.full(len(frontier), hop)])
-            order = np.argsort(nodes, kind="stable")
-            nodes, distance = nodes[order], distance[order]
-        return nodes, distance
+            order = np.argsort(keys, kind="stable")
+            keys, distance = keys[order], distance[order]
+        return keys, distance
 
     def _induced(
         self,
-        targets: tuple[int, ...],
-        nodes: NDArray[np.int64],
+        groups: Sequence[tuple[int, ...]],
+        keys: NDArray[np.int64],
         distance: NDArray[np.int64],
         hops: int,
         flow: Flow,
-    ) -> Neighbourhood:
-        columns, sender, receiver = self._into(nodes, flow)
-        inside = np.flatnonzero(_among(sender, nodes))
-        inside = inside[np.argsort(columns[inside])]
-        ends = np.stack([sender[inside], receiver[inside]])
+    ) -> list[Neighbourhood]:
+        owner, nodes = np.divmod(keys, self.num_nodes)
+        begins = np.searchsorted(owner, np.arange(len(groups) + 1))
+        _, columns, senders = self._incoming(flow)
+        at, counts = self._at(nodes, flow)
+        receiver = np.repeat(np.arange(len(nodes)), counts)
+        sender_key = senders[at] + np.repeat(owner * self.num_nodes, counts)
+        inside = np.flatnonzero(_among(sender_key, keys))
+        at, receiver, sender_key = at[inside], receiver[inside], sender_key[inside]
+        owner = owner[receiver]
+        order = np.argsort(owner * self.edge_index.shape[1] + columns[at])
+        cuts = np.searchsorted(owner, np.arange(len(groups) + 1))
+        edges = columns[at[order]]
+        ends = np.stack([np.searchsorted(keys, sender_key[order]), receiver[order]])
         if flow == "target_to_source":
             ends = ends[::-1]
-        return Neighbourhood(
-            targets=targets,
-            centres=np.searchsorted(nodes, targets),
-            nodes=nodes,
-            edges=columns[inside],
-            edge_index=np.searchsorted(nodes, ends),
-            distance=distance,
-            hops=hops,
-        )
+        near = []
+        for i, group in enumerate(groups):
+            first, last = begins[i], begins[i + 1]
+            mine = nodes[first:last]
+            near.append(
+                Neighbourhood(
+                    targets=group,
+                    centres=np.searchsorted(mine, group),
+                    nodes=mine,
+                    edges=edges[cuts[i] : cuts[i + 1]],
+                    edge_index=ends[:, cuts[i] : cuts[i + 1]] - first,
+                    distance=distance[first:last],
+                    hops=hops,
+                )
+            )
+        return near
 
     def _whole(self, targets: tuple[int, ...], reach: NDArray[np.int64], near: NDArray[np.int64]) -> Neighbourhood:
         distance = np.full(self.num_nodes, self.num_nodes, dtype=np.int64)
