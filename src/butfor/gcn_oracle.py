@@ -230,6 +230,22 @@ class GCNOracle(Oracle):
         total = influence(place.frame, self._arrays, place.edit, place.parallel, gone, loose, more, pairs, limits)
         return Influence(limits[free], total)
 
+    @cached_property
+    def _products(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        nodes, width = self.graph.num_nodes, self._arrays[0][1]
+        return np.empty((nodes, width), self._arrays[2].dtype), np.zeros(nodes, dtype=bool)
+
+    def _first(self, nodes: NDArray[np.int64]) -> NDArray[Any]:
+        """The rows of X·W of these nodes, each computed once: neighbourhoods overlap."""
+        rows, known = self._products
+        missing = nodes[~known[nodes]]
+        if len(missing):
+            with torch.no_grad():
+                rows[missing] = self.stack.convolutions[0].lin(self.graph.x[torch.from_numpy(missing)]).numpy()
+            known[missing] = True
+        found: NDArray[Any] = rows[nodes]
+        return found
+
     def _place(self, edits: Edits) -> _Place:
         if edits not in self._places:
             self._places[edits] = _Place.of(edits, self)
@@ -313,7 +329,6 @@ class _Place:
         position = np.empty_like(order)
         position[order] = np.arange(len(order))
         sender, receiver = position[near.edge_index]
-        x = oracle.graph.x
         weights = oracle.graph.edge_fields()["edge_weight"] if "edge_weight" in oracle.predictor.fields else None
         dtype = oracle._arrays[2].dtype
         carried = np.ones(len(sender), dtype) if weights is None else weights.view(-1)[near.edges].numpy().astype(dtype)
@@ -323,9 +338,7 @@ class _Place:
         # Edges into nodes further than L hops change nothing that the target can see.
         seen = np.flatnonzero((sender != receiver) & (receiver < levels[-1]))
         seen = seen[np.argsort(receiver[seen], kind="stable")]
-        needed = torch.from_numpy(near.nodes[order[: levels[-1]]])
-        with torch.no_grad():
-            first = oracle.stack.convolutions[0].lin(x[needed]).numpy()
+        first = oracle._first(near.nodes[order[: levels[-1]]])
         rows = np.searchsorted(receiver[seen], np.arange(levels[-1] + 1))
         return cls(levels, rows, sender[seen], edits.edit_of[seen], carried[seen], loop, first, len(edits))
 
