@@ -48,6 +48,11 @@ def test_method_in_the_design_document_passes_the_contract(tmp_path: Path) -> No
     subprocess.run([sys.executable, "-c", check], cwd=tmp_path, check=True)
 
 
+def test_proof_in_the_certificate_document_holds() -> None:
+    (code,) = blocks("docs/certificate.md")
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_links_in_the_documents_lead_somewhere() -> None:
     for document in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):

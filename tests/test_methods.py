@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from dataclasses import dataclass
 
 import pytest
@@ -10,8 +12,9 @@ from torch_geometric.explain import DummyExplainer
 
 import butfor
 from butfor.errors import InputError, ModelError
+from butfor.explainer import Explainer
 from butfor.methods import Method
-from butfor.problem import Proposal
+from butfor.problem import Budget, Proposal
 from butfor.testing import CHECKS, check_method, random_problem
 
 METHODS = [
@@ -160,3 +163,21 @@ def test_models_without_gradients() -> None:
     plain = butfor.explain(model.inner, data, range(8), butfor.Greedy())
     blind = butfor.explain(model, data, range(8), butfor.Greedy())
     assert [result.removed_edges for result in blind] == [result.removed_edges for result in plain]
+
+
+@pytest.mark.parametrize("method", [butfor.Greedy(width=4), butfor.Exact(), butfor.Exact(all_smallest=True)])
+@pytest.mark.parametrize("bounded", [False, True])
+def test_time_may_run_out_at_any_moment(method: Method, bounded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, data = random_problem(3, nodes=12)
+    problem = Explainer.of(model, data).poser.pose(2)
+    sure = butfor.Exact().solve(problem, Budget(None))
+    for moment in range(60):
+        # The clock stands still, and after so many looks at it an hour has passed.
+        now = time.monotonic()
+        monkeypatch.setattr("butfor.methods.exact.WORTH_A_BOUND", 2 if bounded else 10**9)
+        ticks = itertools.chain([now] * moment, itertools.repeat(now + 3600))
+        monkeypatch.setattr("butfor.problem.time.monotonic", lambda ticks=ticks: next(ticks))
+        proposal = method.solve(problem, Budget(None, seconds=60))
+        monkeypatch.undo()
+        assert proposal.lower_bound <= sure.lower_bound
+        assert not proposal.exhausted or sure.exhausted

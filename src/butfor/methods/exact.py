@@ -167,15 +167,19 @@ class _Search:
         self.method, self.problem, self.meter = method, problem, meter
         self.threads = method.threads or CORES
         self.edits = np.flatnonzero(problem.oracle.relevant(problem.edits))
-        self.kinds = problem.oracle.alike(problem.edits)
         self.costs = problem.edits.costs[self.edits]
         self.cheapest = np.concatenate([[0.0], np.cumsum(np.sort(self.costs)), [math.inf]])
-        # The margin that each kind leaves alone, where it was tried: the likeliest are tried first.
+        # The margin that each edit leaves alone, where it was tried: the likeliest are tried first.
         self.alone = np.zeros(len(problem.edits))
         self.best_cost = math.inf
         self.met: list[tuple[float, float, tuple[int, ...]]] = []
         self.largest = min(LARGEST_CHUNK, problem.oracle.pace(problem.edits))
         self.chunk = min(FIRST_CHUNK, self.largest)
+
+    @cached_property
+    def kinds(self) -> NDArray[np.int64]:
+        """Which edits are alike."""
+        return self.problem.oracle.alike(self.problem.edits)
 
     def run(self) -> Proposal:
         if not len(self.edits):
@@ -265,7 +269,8 @@ class _Search:
 
     def _order(self, chosen: tuple[int, ...], free: NDArray[np.int64], more: int) -> _Order:
         """The edits that may follow, the likeliest first."""
-        kinds, costs = self.kinds[free], self.problem.edits.costs[free]
+        # Single edits are tried as quickly as it is found out which of them are alike.
+        kinds, costs = free if more == 1 and not chosen else self.kinds[free], self.problem.edits.costs[free]
         influence = self._influence(chosen, free, more)
         promise = self.alone[kinds] / costs if influence is None else -influence.limits
         order = np.lexsort([free, kinds, promise])
@@ -361,7 +366,7 @@ class _Search:
             needs[done:end] = self._needs(margins, logits)
             done = end
         if not branches[0].chosen:
-            self.alone[self.kinds[chosen]] = needs
+            self.alone[chosen] = needs
         return np.split(needs, pointers[1:-1])
 
     def _needs(self, margins: NDArray[np.float64], logits: Tensor) -> NDArray[np.float64]:

@@ -50,6 +50,9 @@ class Greedy(Method):
         effect = np.full(len(costs), np.inf)
         while not found and len(chosen) < len(costs) and not meter.spent:
             candidates = self._candidates(problem, chosen, effect, meter)
+            if not len(candidates):
+                # Time ran out just now.
+                break
             answers = problem.extend(chosen, candidates, meter)
             candidates = candidates[: len(answers.margins)]
             effect[candidates] = margin - answers.margins
