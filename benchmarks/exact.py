@@ -162,7 +162,8 @@ def draw(drawn: dict[str, list[butfor.Counterfactual]], path: Path) -> None:
                 axis.scatter(mine, [ordered[i].size for i in mine], s=9, color=colour, label=label, zorder=3)
         axis.set_yscale("log")
         axis.set_ylim(0.5, top)
-        axis.set_yticks([1, 2, 4, 8, 16, 32, 64], ["1", "2", "4", "8", "16", "32", "64"])
+        ticks = [2**power for power in range(12) if 2**power < top]
+        axis.set_yticks(ticks, [str(tick) for tick in ticks])
         axis.set_yticks([], minor=True)
         axis.set_xlim(-0.5, len(ordered) - 0.5)
         axis.set(title=title, xlabel="nodes, by the size of their answer", ylabel="edges removed")

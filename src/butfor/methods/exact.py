@@ -45,6 +45,10 @@ WORTH_A_BOUND = 1024
 # Edits are bounded in the time that it takes to try one.
 BOUNDS_FOR_ONE = 4
 
+# By how much more work a size takes than the one before it where bounds cut most of its sets. It decides whether
+# to look for more decisive answers, and no more; on BA-Shapes the median lies between 12 and 20.
+GROWTH = 16
+
 # Room for the rounding of scores, relative to the largest, where margins are compared with a bound.
 SLACK = 1e-4
 
@@ -171,6 +175,8 @@ class _Search:
         self.cheapest = np.concatenate([[0.0], np.cumsum(np.sort(self.costs)), [math.inf]])
         # The margin that each edit leaves alone, where it was tried: the likeliest are tried first.
         self.alone = np.zeros(len(problem.edits))
+        # How many evaluations the next size will take, where bounds cut most of its sets.
+        self.expected = math.inf
         self.best_cost = math.inf
         self.met: list[tuple[float, float, tuple[int, ...]]] = []
         self.largest = min(LARGEST_CHUNK, problem.oracle.pace(problem.edits))
@@ -180,6 +186,11 @@ class _Search:
     def kinds(self) -> NDArray[np.int64]:
         """Which edits are alike."""
         return self.problem.oracle.alike(self.problem.edits)
+
+    @cached_property
+    def bounded(self) -> bool:
+        """Whether anything is proved about this model's layers."""
+        return self.problem.influence((), self.edits[:0], 1) is not None
 
     def run(self) -> Proposal:
         if not len(self.edits):
@@ -212,9 +223,9 @@ class _Search:
             return False
         if self.cheapest[size] < self._limit(strict=True):
             return True
-        # Nothing cheaper can come; what may come is as cheap and more decisive.
+        # Nothing cheaper can come. What may come is as cheap and more decisive, if all of it can be seen.
         count = math.comb(len(self.edits), size)
-        return self._ties(size) and (self.meter.left is None or count <= self.meter.left)
+        return self._ties(size) and (self.meter.left is None or min(count, self.expected) <= self.meter.left)
 
     def _ties(self, size: int) -> bool:
         return size <= len(self.edits) and self.cheapest[size] <= self._limit()
@@ -228,7 +239,8 @@ class _Search:
         share = None if left is None else 3 * left // 4
         if share == 0 or seconds == 0:
             return
-        greedy = Greedy(self.method.width).solve(self.problem, Budget(share, seconds))
+        half = None if seconds is None else seconds / 2
+        greedy = Greedy(self.method.width).solve(self.problem, Budget(share, half))
         self.meter.evaluations += greedy.evaluations
         for chosen in greedy.candidates[:1]:
             answer = self.problem.ask([chosen], self.meter)
@@ -240,7 +252,7 @@ class _Search:
         left, seconds = self.meter.left, self.meter.seconds_left
         half = Budget(None if left is None else left // 2 or 1, None if seconds is None else seconds / 2 or 1e-9)
         whole, self.meter = self.meter, half.meter()
-        none = self._order((), self.edits, len(self.edits)).limits is not None and self._prove(len(self.edits))
+        none = self.bounded and self._prove(len(self.edits))
         whole.evaluations += self.meter.evaluations
         self.meter = whole
         return none and not self.met
@@ -254,6 +266,7 @@ class _Search:
         # into chunks must not matter.
         limit = self._limit()
         need = float(self._needs(np.array([self.problem.margin]), self.problem.logits[None])[0])
+        before = self.meter.evaluations
         affordable = self.edits[self.costs <= limit - self.cheapest[size - 1]]
         root = _Branch((), 0.0, need, self._order((), affordable, size), 0)
         blocks = [[root]]
@@ -265,6 +278,8 @@ class _Search:
             last = bool(branches) and len(branches[0].chosen) + 1 == size
             width = BLOCK if last or root.order.limits is not None else 1
             blocks += [branches[i : i + width] for i in range(0, len(branches), width)][::-1]
+        if self.bounded:
+            self.expected = GROWTH * (self.meter.evaluations - before)
         return True
 
     def _order(self, chosen: tuple[int, ...], free: NDArray[np.int64], more: int) -> _Order:
