@@ -167,5 +167,5 @@ def pack(sets: EditSets) -> NDArray[np.int64]:
     width = max((len(chosen) for chosen in sets), default=0)
     packed = np.full((len(sets), width), -1, dtype=np.int64)
     for row, chosen in zip(packed, sets, strict=True):
-        row[: len(chosen)] = list(chosen)
+        row[: len(chosen)] = chosen if isinstance(chosen, np.ndarray) else list(chosen)
     return packed

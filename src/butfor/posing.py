@@ -32,7 +32,7 @@ __all__ = ["Poser"]
 AGREE = 1e-4
 
 # Targets whose neighbourhood is compared with the whole graph also after deletions.
-PROBED = 3
+PROBED = 2
 
 WHOLE_GRAPH = "The model reads more than a neighbourhood, so the whole graph was searched."
 
@@ -120,12 +120,12 @@ class Poser:
 
     def _agrees(self, oracle: Oracle, edits: Edits) -> bool:
         # The place must be large enough, and a copy edited beyond recognition beside it must not disturb it.
-        sets = [[], list(range(len(edits)))]
+        sets = [np.arange(0), np.arange(len(edits))]
         truths = {0: self.predictor.logits[edits.neighbourhood.targets[0]]}
         if self.hops is not None and self._probed < PROBED:
             self._probed += 1
             half = np.random.default_rng(self._probed).permutation(len(edits))[: len(edits) // 2 + 1]
-            sets.append(sorted(half.tolist()))
+            sets.append(np.sort(half))
             rows = (1, 2) if self._probed == 1 else (2,)
             truths |= {row: scores_after(self.graph, self.predictor, edits, sets[row]) for row in rows}
         try:

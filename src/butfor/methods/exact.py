@@ -61,12 +61,14 @@ class Exact(Method):
     """An incumbent first, by `Greedy`; then every cheaper set, by size, until none is left or the budget is.
 
     An anytime search: whenever it ends it has an incumbent and a lower bound, and the answer is
-    `optimal` when the two meet. Edits that cannot matter are left out, and of sets that differ only in
-    edits which are alike (`Oracle.alike`) one is tried for all. Both rest on proofs, not on guesses.
+    `optimal` when the two meet. Edits that cannot matter are left out (`Oracle.relevant`), of sets that
+    differ only in edits which are alike (`Oracle.alike`) one is tried for all, and branches are cut that
+    cannot reach the goal (`Oracle.influence`). All three rest on proofs, not on guesses.
 
     Among all sets of the smallest cost the most decisive is returned, the one with the largest margin
-    for its new class; equal ones are decided by edge number. All of them are tried for that if they fit
-    into what is left of the budget; if not, the most decisive of those that were met is returned.
+    for its new class; equal ones are decided by edge number. All of them are looked at for that if it is
+    likely to fit into what is left of the budget; if not, the most decisive of those that were met is
+    returned.
 
     Attributes:
         all_smallest: return every smallest set, and from them each edge's necessity.
@@ -152,7 +154,7 @@ class _Branch:
     Attributes:
         chosen: edits that are in the set.
         cost: what they cost.
-        need: how far the margin has yet to fall at least, however scores were rounded.
+        need: how far the margin has yet to fall at least, however scores were rounded; only bounds ask for it.
         order: of the edits that may follow.
         start: the first position of these.
     """
@@ -175,8 +177,7 @@ class _Search:
         self.cheapest = np.concatenate([[0.0], np.cumsum(np.sort(self.costs)), [math.inf]])
         # The margin that each edit leaves alone, where it was tried: the likeliest are tried first.
         self.alone = np.zeros(len(problem.edits))
-        # How many evaluations the next size will take, where bounds cut most of its sets.
-        self.expected = math.inf
+        self.work = 0  # evaluations that the last size took
         self.best_cost = math.inf
         self.met: list[tuple[float, float, tuple[int, ...]]] = []
         self.largest = min(LARGEST_CHUNK, problem.oracle.pace(problem.edits))
@@ -224,8 +225,10 @@ class _Search:
         if self.cheapest[size] < self._limit(strict=True):
             return True
         # Nothing cheaper can come. What may come is as cheap and more decisive, if all of it can be seen.
-        count = math.comb(len(self.edits), size)
-        return self._ties(size) and (self.meter.left is None or min(count, self.expected) <= self.meter.left)
+        if not self._ties(size) or self.meter.left is None:
+            return self._ties(size)
+        fits = math.comb(len(self.edits), size) <= self.meter.left
+        return fits or (GROWTH * self.work <= self.meter.left and self.bounded)
 
     def _ties(self, size: int) -> bool:
         return size <= len(self.edits) and self.cheapest[size] <= self._limit()
@@ -252,34 +255,35 @@ class _Search:
         left, seconds = self.meter.left, self.meter.seconds_left
         half = Budget(None if left is None else left // 2 or 1, None if seconds is None else seconds / 2 or 1e-9)
         whole, self.meter = self.meter, half.meter()
-        none = self.bounded and self._prove(len(self.edits))
+        none = self.bounded and self._prove(len(self.edits), until_met=True)
         whole.evaluations += self.meter.evaluations
         self.meter = whole
-        return none and not self.met
+        return none
 
-    def _prove(self, size: int) -> bool:
+    def _prove(self, size: int, until_met: bool = False) -> bool:
         """Meet or rule out all sets of so many edits that are not dearer than the incumbent, and smaller ones.
 
-        False if the budget ended it.
+        False if the budget ended it, or the first that was met if that was asked for.
         """
         # What an incumbent found on the way rules out counts from the next size on: how the sets are cut
         # into chunks must not matter.
         limit = self._limit()
-        need = float(self._needs(np.array([self.problem.margin]), self.problem.logits[None])[0])
         before = self.meter.evaluations
         affordable = self.edits[self.costs <= limit - self.cheapest[size - 1]]
-        root = _Branch((), 0.0, need, self._order((), affordable, size), 0)
+        root = _Branch((), 0.0, math.nan, self._order((), affordable, size), 0)
+        if root.order.limits is not None:
+            margin, logits = np.array([self.problem.margin]), self.problem.logits[None]
+            root = replace(root, need=float(self._needs(margin, logits)[0]))
         blocks = [[root]]
         while blocks:
             branches = self._grow(blocks.pop(), size, limit)
-            if branches is None:
+            if branches is None or (until_met and self.met):
                 return False
             # Where nothing is proved, branches multiply before any of them is tried: follow one at a time.
             last = bool(branches) and len(branches[0].chosen) + 1 == size
             width = BLOCK if last or root.order.limits is not None else 1
             blocks += [branches[i : i + width] for i in range(0, len(branches), width)][::-1]
-        if self.bounded:
-            self.expected = GROWTH * (self.meter.evaluations - before)
+        self.work = self.meter.evaluations - before
         return True
 
     def _order(self, chosen: tuple[int, ...], free: NDArray[np.int64], more: int) -> _Order:
@@ -327,7 +331,7 @@ class _Search:
         if more > 1 and grown[0].order.limits is None:
             # Nothing is proved about what follows, so nothing is gained by asking before the last edit.
             pairs = zip(grown, lists, strict=True)
-            return [self._child(branch, at, 0.0) for branch, positions in pairs for at in positions.tolist()]
+            return [self._child(branch, at, math.nan) for branch, positions in pairs for at in positions.tolist()]
         needs = self._try(grown, lists)
         if needs is None or more == 1:
             return None if needs is None else []
@@ -378,7 +382,7 @@ class _Search:
                 edits = tuple(sorted((*branch.chosen, edit)))
                 if frozenset(edits) not in problem.refuted:
                     self._meet(branch.cost + float(problem.edits.costs[edit]), float(margins[row]), edits)
-            needs[done:end] = self._needs(margins, logits)
+            needs[done:end] = margins if branches[0].order.limits is None else self._needs(margins, logits)
             done = end
         if not branches[0].chosen:
             self.alone[chosen] = needs
