@@ -485,3 +485,17 @@ def test_published_trees(reference: Path, name: str, sizes: dict[int, int], mean
     assert butfor.evaluation.explanation_size(results).mean == pytest.approx(mean, abs=5e-4)
     assert butfor.evaluation.fidelity(results) == 0
     assert butfor.evaluation.accuracy(results, explainer.scene.classes).mean >= share
+
+
+def test_never_worse_than_greedy() -> None:
+    """Also where the budget ends the proof: the incumbent is what `Greedy` finds."""
+    unproved = 0
+    for seed in range(4):
+        model, data = random_problem(seed, nodes=40, density=0.25)
+        greedy = butfor.explain(model, data, range(40), butfor.Greedy())
+        exact = butfor.explain(model, data, range(40))
+        for mine, other in zip(exact, greedy, strict=True):
+            assert mine.found or not other.found
+            assert mine.size is None or other.size is None or mine.size <= other.size
+            unproved += mine.status.value == "found"
+    assert unproved >= 5

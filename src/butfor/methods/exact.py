@@ -79,7 +79,7 @@ class Exact(Method):
 
     all_smallest: bool = False
     k: int = 1
-    width: int | None = 16
+    width: int | None = 64
     threads: int = field(default=0, repr=False, compare=False)
 
     def __post_init__(self) -> None:
