@@ -138,7 +138,7 @@ class _Order:
     def may_follow(self, count: int, start: int, need: float) -> NDArray[np.int64]:
         """The first of each kind from ``start`` on that may be enough as the next of so many edits."""
         # Of the kind that the last edit was, the next is the first that is left.
-        same = 0 <= start < len(self.edits) and not self.first[start]
+        same = start < len(self.edits) and not self.first[start]
         end = len(self.edits)
         if self.limits is not None:
             end = int(np.searchsorted(-self.most(count)[:-1], -need, side="right"))
