@@ -21,7 +21,7 @@ import butfor.methods.exact as module
 from brute import Case, Truth, larger_case, random_case, scores_after, solve, subsets
 from butfor.edits import EditSpace
 from butfor.explainer import Explainer
-from butfor.gcn_oracle import GCNOracle
+from butfor.gcn.oracle import GCNOracle
 from butfor.problem import Budget
 from butfor.testing import links, random_problem
 

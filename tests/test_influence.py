@@ -19,11 +19,11 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCN
 
 import butfor
-import butfor.gcn_oracle
+import butfor.gcn.oracle
 import butfor.methods.exact as module
 from brute import Case, Pair, Truth, larger_case, random_case, random_model, scores_after, solve, subsets
 from butfor.explainer import Explainer
-from butfor.gcn_oracle import GCNOracle
+from butfor.gcn.oracle import GCNOracle
 from butfor.goal import Goal
 from butfor.oracle import ModelOracle
 from butfor.problem import Budget
@@ -182,7 +182,7 @@ NEXT: dict[str, Callable[[NDArray[np.float64]], int]] = {
 @pytest.mark.parametrize("way", NEXT)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_bounds_hold_along_ways_through_a_larger_graph(seed: int, way: str) -> None:
-    """Of 45 edges many more may go than the kernel tells apart (`gcn_influence.MANY`)."""
+    """Of 45 edges many more may go than the kernel tells apart (`gcn.influence.MANY`)."""
     model, data = star(seed)
     data.x = data.x.double()
     fast = Explainer.of(model.double(), data).poser.pose(0)
@@ -412,7 +412,7 @@ def test_neither_chunks_nor_threads_matter(limit: int, monkeypatch: pytest.Monke
     cases = [larger_case(seed) for seed in range(4)] if ends else [solved("GCN", seed)[0] for seed in range(8)]
     monkeypatch.setattr(module, "WORTH_A_BOUND", ALWAYS)
     # So that there is work for two threads even where chunks are small.
-    monkeypatch.setattr(butfor.gcn_oracle, "WORTH_A_THREAD", 1)
+    monkeypatch.setattr(butfor.gcn.oracle, "WORTH_A_THREAD", 1)
     calls = counted(monkeypatch)
     runs = []
     for threads, chunk in ((1, 1), (1, 7), (2, 7), (2, 1024)):

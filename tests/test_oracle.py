@@ -22,7 +22,7 @@ from torch_geometric.nn import (
 import butfor
 from butfor.edits import EditSpace, pack
 from butfor.errors import ModelError
-from butfor.gcn_oracle import GCNOracle
+from butfor.gcn.oracle import GCNOracle
 from butfor.goal import Goal
 from butfor.graph import Graph
 from butfor.models import PaperGCN

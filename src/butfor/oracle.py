@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from butfor.edits import pack
-from butfor.gcn_degrees import degrees_from
+from butfor.gcn.degrees import degrees_from
 from butfor.predictor import untouched
 
 if TYPE_CHECKING:

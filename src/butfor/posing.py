@@ -10,7 +10,7 @@ import numpy as np
 
 from butfor.edits import pack
 from butfor.errors import ModelError
-from butfor.gcn_oracle import gcn_oracle
+from butfor.gcn.oracle import gcn_oracle
 from butfor.oracle import ModelOracle
 from butfor.problem import Problem
 from butfor.verify import scores_after

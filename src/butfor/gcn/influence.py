@@ -4,7 +4,7 @@
 edits ``removed`` and fewer than ``more`` of the ``free`` ones. A branch of a search may be cut where the margin
 exceeds the sum of the largest U's that it may still use. This is a proof only if the U's are sound, so here is why.
 
-**Setting.** Notation as in `gcn_kernels`. F is the family of all graphs that lack ``removed`` and at most ``more``
+**Setting.** Notation as in `gcn/kernels.py`. F is the family of all graphs that lack ``removed`` and at most ``more``
 of the free edits. Let G' be in F, and G'' = G' − e as well; x' and x'' are the values of x in them, and Δx = x'' − x'.
 
 **The difference, exactly.** From Δ(ab) = a''Δb + Δa·b', and because a ReLU moves by σ times what its argument
@@ -40,7 +40,7 @@ from typing import Any
 
 import numpy as np
 
-from butfor.gcn_kernels import jit
+from butfor.gcn.kernels import jit
 
 __all__ = ["influence"]
 

@@ -5,7 +5,7 @@ a deleted edge changes the degree, and so the scale s, of the node that received
 message that node sends. Layer by layer, only rows that receive something changed are computed anew, and
 only those that the target can see.
 
-Notation as in `gcn_kernels`; A_l(v) = ω(v) s(v) M_l(v) + Σ w s(u) M_l(u), so that Z_l(v) = s(v) A_l(v) + b_l.
+Notation as in `gcn/kernels.py`; A_l(v) = ω(v) s(v) M_l(v) + Σ w s(u) M_l(u), so that Z_l(v) = s(v) A_l(v) + b_l.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from butfor.gcn_kernels import head, jit
+from butfor.gcn.kernels import head, jit
 
 __all__ = ["extend"]
 

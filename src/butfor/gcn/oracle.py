@@ -18,6 +18,7 @@ import torch
 from torch_geometric.nn import GCN, GCNConv
 
 from butfor.edits import pack as pack_sets
+from butfor.gcn.places import Pack, Place
 from butfor.models.gcn import PaperGCN
 from butfor.oracle import Influence, ModelOracle, Oracle, Relaxation
 
@@ -113,7 +114,7 @@ class GCNOracle(Oracle):
     general: ModelOracle
     stack: Stack
     _arrays: tuple[Any, ...]
-    _places: WeakKeyDictionary[Edits, _Place] = field(default_factory=WeakKeyDictionary, repr=False)
+    _places: WeakKeyDictionary[Edits, Place] = field(default_factory=WeakKeyDictionary, repr=False)
 
     @property
     def graph(self) -> Graph:
@@ -136,7 +137,7 @@ class GCNOracle(Oracle):
     def relax(self, asked: Sequence[Edits]) -> Relaxation:
         """Weights of a GCN are faithful: 0 equals deletion, degrees included."""
         return _GCNRelaxation(
-            _Pack.of([self._place(edits) for edits in asked]), self._arrays, self.predictor.num_classes
+            Pack.of([self._place(edits) for edits in asked]), self._arrays, self.predictor.num_classes
         )
 
     def extensions(
@@ -148,7 +149,7 @@ class GCNOracle(Oracle):
         threads: int = 1,
     ) -> Tensor:
         """Only what each further edit changes is computed anew."""
-        from butfor.gcn_extensions import extend
+        from butfor.gcn.extensions import extend
 
         frame = self._place(edits).frame
         out = np.empty((len(candidates), self.predictor.num_classes), frame[6].dtype)
@@ -213,7 +214,7 @@ class GCNOracle(Oracle):
         more: int,
     ) -> Influence | None:
         """By intervals that hold after all such deletions."""
-        from butfor.gcn_influence import influence
+        from butfor.gcn.influence import influence
 
         place = self._place(edits)
         if not (place.loop > 0).all() or not np.isfinite(place.first).all():
@@ -246,9 +247,9 @@ class GCNOracle(Oracle):
         found: NDArray[Any] = rows[nodes]
         return found
 
-    def _place(self, edits: Edits) -> _Place:
+    def _place(self, edits: Edits) -> Place:
         if edits not in self._places:
-            self._places[edits] = _Place.of(edits, self)
+            self._places[edits] = Place.of(edits, self)
         return self._places[edits]
 
 
@@ -277,112 +278,8 @@ def _close(scores: NDArray[Any]) -> NDArray[np.int64]:
     return nearly
 
 
-@dataclass(frozen=True, eq=False)
-class _Place:
-    """One neighbourhood as the kernels want it: nodes by distance, edges by receiver."""
-
-    levels: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    sender: NDArray[np.int64]
-    edit: NDArray[np.int64]
-    base: NDArray[Any]
-    loop: NDArray[Any]
-    first: NDArray[Any]
-    num_edits: int
-
-    @cached_property
-    def parallel(self) -> int:
-        """How many edges lead from one node to another at most."""
-        receiver = np.repeat(np.arange(len(self.loop)), np.diff(self.rows))
-        # Senders may lie one hop beyond the nodes that are kept.
-        _, counts = np.unique(receiver * (self.sender.max(initial=0) + 1) + self.sender, return_counts=True)
-        return int(counts.max(initial=1))
-
-    @cached_property
-    def frame(self) -> tuple[NDArray[Any], ...]:
-        """What `gcn_extensions` reads: the same edges, also by sender and by edit."""
-        receiver = np.repeat(np.arange(len(self.loop)), np.diff(self.rows))
-        order = np.lexsort([receiver, self.sender])
-        nodes = np.arange(len(self.loop) + 1)
-        by_edit = np.argsort(self.edit, kind="stable")
-        by_edit = by_edit[np.searchsorted(self.edit[by_edit], 0) :]
-        return (
-            self.levels,
-            self.rows,
-            self.sender,
-            receiver,
-            self.loop,
-            self.first,
-            self.base,
-            np.searchsorted(self.sender[order], nodes),
-            order,
-            np.searchsorted(self.edit[by_edit], np.arange(self.num_edits + 1)),
-            by_edit,
-        )
-
-    @classmethod
-    def of(cls, edits: Edits, oracle: GCNOracle) -> _Place:
-        near = edits.neighbourhood
-        layers = len(oracle.stack.convolutions)
-        order = np.argsort(near.distance, kind="stable")
-        levels = np.searchsorted(near.distance[order], np.arange(layers + 1), side="right")
-        position = np.empty_like(order)
-        position[order] = np.arange(len(order))
-        sender, receiver = position[near.edge_index]
-        weights = oracle.graph.edge_fields()["edge_weight"] if "edge_weight" in oracle.predictor.fields else None
-        dtype = oracle._arrays[2].dtype
-        carried = np.ones(len(sender), dtype) if weights is None else weights.view(-1)[near.edges].numpy().astype(dtype)
-        loop = np.ones(levels[-1], dtype)
-        own = (sender == receiver) & (receiver < levels[-1])
-        loop[receiver[own]] = carried[own]
-        # Edges into nodes further than L hops change nothing that the target can see.
-        seen = np.flatnonzero((sender != receiver) & (receiver < levels[-1]))
-        seen = seen[np.argsort(receiver[seen], kind="stable")]
-        first = oracle._first(near.nodes[order[: levels[-1]]])
-        rows = np.searchsorted(receiver[seen], np.arange(levels[-1] + 1))
-        return cls(levels, rows, sender[seen], edits.edit_of[seen], carried[seen], loop, first, len(edits))
-
-
-@dataclass(frozen=True, eq=False)
-class _Pack:
-    """Several places laid one behind the other."""
-
-    arrays: tuple[NDArray[Any], ...]
-    first: NDArray[Any]
-    pointers: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, places: Sequence[_Place]) -> _Pack:
-        if len(places) == 1:
-            (place,) = places
-            nodes, levels = np.array([0, len(place.loop)]), place.levels[None]
-            rest = (place.rows, place.sender, place.edit, place.base, place.loop, place.first)
-            return cls((nodes, levels, *rest), place.first, np.array([0, place.num_edits]))
-
-        def starts(sizes: list[int]) -> NDArray[np.int64]:
-            return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-
-        nodes = starts([len(place.loop) for place in places])
-        entries = starts([len(place.sender) for place in places])
-        pointers = starts([place.num_edits for place in places])
-        rows = [place.rows[:-1] + at for place, at in zip(places, entries, strict=False)]
-        edit = [np.where(place.edit < 0, -1, place.edit + at) for place, at in zip(places, pointers, strict=False)]
-        first = np.concatenate([place.first for place in places])
-        arrays = (
-            nodes,
-            np.stack([place.levels for place in places]),
-            np.concatenate([*rows, entries[-1:]]),
-            np.concatenate([place.sender for place in places]),
-            np.concatenate(edit),
-            np.concatenate([place.base for place in places]),
-            np.concatenate([place.loop for place in places]),
-            first,
-        )
-        return cls(arrays, first, pointers)
-
-
 class _GCNRelaxation(Relaxation):
-    def __init__(self, packed: _Pack, stack: tuple[Any, ...], num_classes: int) -> None:
+    def __init__(self, packed: Pack, stack: tuple[Any, ...], num_classes: int) -> None:
         self.pointers = packed.pointers
         self._packed = packed
         self._stack = stack
@@ -398,7 +295,7 @@ class _Pass(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, weights: Tensor, degrees: Tensor, relaxation: _GCNRelaxation) -> Tensor:
-        from butfor.gcn_kernels import forward
+        from butfor.gcn.kernels import forward
 
         ctx.relaxation = relaxation
         ctx.save_for_backward(weights, degrees)
@@ -409,7 +306,7 @@ class _Pass(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        from butfor.gcn_kernels import backward
+        from butfor.gcn.kernels import backward
 
         weights, degrees = (saved.detach().numpy() for saved in ctx.saved_tensors)
         d_weights, d_degrees = np.zeros_like(weights), np.zeros_like(degrees)

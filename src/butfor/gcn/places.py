@@ -1,0 +1,125 @@
+"""A neighbourhood laid out as the kernels want it: nodes by distance, edges by receiver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from butfor.edits import Edits
+    from butfor.gcn.oracle import GCNOracle
+
+__all__ = ["Pack", "Place"]
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """One neighbourhood as the kernels want it: nodes by distance, edges by receiver."""
+
+    levels: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    sender: NDArray[np.int64]
+    edit: NDArray[np.int64]
+    base: NDArray[Any]
+    loop: NDArray[Any]
+    first: NDArray[Any]
+    num_edits: int
+
+    @cached_property
+    def parallel(self) -> int:
+        """How many edges lead from one node to another at most."""
+        receiver = np.repeat(np.arange(len(self.loop)), np.diff(self.rows))
+        # Senders may lie one hop beyond the nodes that are kept.
+        _, counts = np.unique(receiver * (self.sender.max(initial=0) + 1) + self.sender, return_counts=True)
+        return int(counts.max(initial=1))
+
+    @cached_property
+    def frame(self) -> tuple[NDArray[Any], ...]:
+        """What `gcn/extensions.py` reads: the same edges, also by sender and by edit."""
+        receiver = np.repeat(np.arange(len(self.loop)), np.diff(self.rows))
+        order = np.lexsort([receiver, self.sender])
+        nodes = np.arange(len(self.loop) + 1)
+        by_edit = np.argsort(self.edit, kind="stable")
+        by_edit = by_edit[np.searchsorted(self.edit[by_edit], 0) :]
+        return (
+            self.levels,
+            self.rows,
+            self.sender,
+            receiver,
+            self.loop,
+            self.first,
+            self.base,
+            np.searchsorted(self.sender[order], nodes),
+            order,
+            np.searchsorted(self.edit[by_edit], np.arange(self.num_edits + 1)),
+            by_edit,
+        )
+
+    @classmethod
+    def of(cls, edits: Edits, oracle: GCNOracle) -> Place:
+        """Lay out the neighbourhood of these edits."""
+        near = edits.neighbourhood
+        layers = len(oracle.stack.convolutions)
+        order = np.argsort(near.distance, kind="stable")
+        levels = np.searchsorted(near.distance[order], np.arange(layers + 1), side="right")
+        position = np.empty_like(order)
+        position[order] = np.arange(len(order))
+        sender, receiver = position[near.edge_index]
+        weights = oracle.graph.edge_fields()["edge_weight"] if "edge_weight" in oracle.predictor.fields else None
+        dtype = oracle._arrays[2].dtype
+        carried = np.ones(len(sender), dtype) if weights is None else weights.view(-1)[near.edges].numpy().astype(dtype)
+        loop = np.ones(levels[-1], dtype)
+        own = (sender == receiver) & (receiver < levels[-1])
+        loop[receiver[own]] = carried[own]
+        # Edges into nodes further than L hops change nothing that the target can see.
+        seen = np.flatnonzero((sender != receiver) & (receiver < levels[-1]))
+        seen = seen[np.argsort(receiver[seen], kind="stable")]
+        first = oracle._first(near.nodes[order[: levels[-1]]])
+        rows = np.searchsorted(receiver[seen], np.arange(levels[-1] + 1))
+        return cls(levels, rows, sender[seen], edits.edit_of[seen], carried[seen], loop, first, len(edits))
+
+
+@dataclass(frozen=True, eq=False)
+class Pack:
+    """Several places laid one behind the other."""
+
+    arrays: tuple[NDArray[Any], ...]
+    first: NDArray[Any]
+    pointers: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, places: Sequence[Place]) -> Pack:
+        """Join the places, each with its own stretch of every array."""
+        if len(places) == 1:
+            (place,) = places
+            nodes, levels = np.array([0, len(place.loop)]), place.levels[None]
+            rest = (place.rows, place.sender, place.edit, place.base, place.loop, place.first)
+            return cls((nodes, levels, *rest), place.first, np.array([0, place.num_edits]))
+
+        def starts(sizes: list[int]) -> NDArray[np.int64]:
+            return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+        nodes = starts([len(place.loop) for place in places])
+        entries = starts([len(place.sender) for place in places])
+        pointers = starts([place.num_edits for place in places])
+        rows = [place.rows[:-1] + at for place, at in zip(places, entries, strict=False)]
+        edit = [np.where(place.edit < 0, -1, place.edit + at) for place, at in zip(places, pointers, strict=False)]
+        first = np.concatenate([place.first for place in places])
+        arrays = (
+            nodes,
+            np.stack([place.levels for place in places]),
+            np.concatenate([*rows, entries[-1:]]),
+            np.concatenate([place.sender for place in places]),
+            np.concatenate(edit),
+            np.concatenate([place.base for place in places]),
+            np.concatenate([place.loop for place in places]),
+            first,
+        )
+        return cls(arrays, first, pointers)
