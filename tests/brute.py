@@ -9,15 +9,21 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch_geometric.data import Data
 from torch_geometric.nn import GAT, GCN, GIN, GraphSAGE
 
-from butfor.edits import EditSpace
 from butfor.goal import Goal
 from butfor.models import PaperGCN
+from butfor.space import EditSpace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from butfor.edits import Deletion
 
 # Leads closer than this to what is asked, or to each other, may be told apart wrongly in single precision.
 CLOSE = 1e-4
@@ -110,6 +116,11 @@ class Truth:
     def necessity(self) -> dict[Pair, float]:
         counts = Counter(pair for edges in self.lead for pair in edges)
         return {pair: count / len(self.lead) for pair, count in counts.items()}
+
+
+def pairs_of(edits: Iterable[Deletion]) -> tuple[Pair, ...]:
+    """The deleted edges as pairs."""
+    return tuple((edit.source, edit.target) for edit in edits)
 
 
 def solve(case: Case) -> list[Truth]:

@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 
 import butfor
 from butfor.counterfactual import Counterfactual, Prediction, Status, names_of
+from butfor.edits import Deletion
 from butfor.errors import InputError, StoreError
 from butfor.goal import Goal
 from butfor.testing import brute_force, predict_without, random_problem
@@ -24,9 +25,10 @@ RESULT = Counterfactual(
     status=Status.FOUND,
     before=Prediction(1, "motif", 0.93),
     after=Prediction(0, "base", 0.81),
-    removed_edges=((17, 20), (20, 21)),
+    edits=(Deletion(17, 20), Deletion(20, 21)),
     cost=2.0,
     lower_bound=1.0,
+    task="node",
     nodes=30,
     edges=34,
     directed=False,
@@ -40,23 +42,23 @@ RESULT = Counterfactual(
     seconds=0.1,
     versions={"butfor": "0.1.0"},
 )
-NOTHING = replace(RESULT, status=Status.UNKNOWN, after=None, removed_edges=(), cost=0.0, lower_bound=2.0)
+NOTHING = replace(RESULT, status=Status.UNKNOWN, after=None, edits=(), cost=0.0, lower_bound=2.0)
 
 
 def test_sentences() -> None:
     assert str(RESULT) == (
         "Node 17 is predicted 'motif' (0.93). But for these 2 of its 34 edges it would be 'base' (0.81): 17–20, 20–21."
     )
-    one = replace(RESULT, removed_edges=((17, 20),), directed=True)
+    one = replace(RESULT, edits=(Deletion(17, 20),), directed=True)
     assert "But for this 1 of its 34 edges it would be 'base' (0.81): 17→20." in str(one)
-    many = replace(RESULT, removed_edges=tuple((0, node) for node in range(1, 31)))
+    many = replace(RESULT, edits=tuple(Deletion(0, node) for node in range(1, 31)))
     assert str(many).endswith("0–12, and 18 more.")
     assert str(NOTHING) == (
         "Node 17 is predicted 'motif' (0.93). No counterfactual was found among its 34 edges; "
         "a counterfactual, if there is one, costs at least 2."
     )
     impossible = replace(NOTHING, status=Status.IMPOSSIBLE, lower_bound=None)
-    assert str(impossible).endswith("No removal among its 34 edges changes that; this is proved.")
+    assert str(impossible).endswith("No allowed edits change that; this is proved.")
     assert all(status.sentence.endswith(".") and str(status) == status.value for status in Status)
 
 
@@ -102,7 +104,7 @@ def test_size_is_of_what_was_found() -> None:
 
 def test_equality_ignores_how_long_it_took() -> None:
     assert replace(RESULT, seconds=9.0, versions={}) == RESULT
-    assert replace(RESULT, removed_edges=((17, 20),)) != RESULT
+    assert replace(RESULT, edits=(Deletion(17, 20),)) != RESULT
 
 
 @pytest.mark.parametrize("result", [RESULT, NOTHING, replace(NOTHING, status=Status.IMPOSSIBLE, lower_bound=None)])
@@ -111,16 +113,17 @@ def test_dictionary_form_survives_json(result: Counterfactual) -> None:
     again = Counterfactual.from_dict(plain)
     assert again == result
     assert (again.seconds, again.versions) == (result.seconds, result.versions)
-    assert plain["schema"] == 1
+    assert plain["schema"] == 2
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema": 99}, "has schema 99; this version reads schema 1"),
+        ({"schema": 99}, "has schema 99; this version reads schema 2"),
         ({"status": "perhaps"}, "'perhaps' is not a valid Status"),
         ({"colour": "red"}, r"unknown fields \['colour'\]"),
-        ({"removed_edges": []}, "contradicts itself"),
+        ({"edits": []}, "contradicts itself"),
+        ({"edits": [["swap", 1, 2]]}, r"\['swap', 1, 2\] is no edit"),
         ({"before": None}, "not a counterfactual"),
     ],
 )

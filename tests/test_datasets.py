@@ -245,7 +245,18 @@ def test_malformed_graphs_are_named(fields: dict[str, object], message: str) -> 
 
 
 def test_other_kinds_of_graph_are_refused() -> None:
-    with pytest.raises(GraphError, match=r"heterogeneous graphs .* are not supported yet"):
+    with pytest.raises(GraphError, match="it has no node types"):
         validate(HeteroData())
+    with pytest.raises(GraphError, match="node type 'a': this graph has no node features x"):
+        validate(HeteroData(a={"num_nodes": 2}))
+    there = {"x": torch.ones(2, 2)}
+    for relation, edges, message in (
+        (("a", "to", "b"), [[0], [0]], r"relation .*: node type 'b' is not in this graph"),
+        (("a", "to", "a"), [[0], [2]], "edge 0 points to a 2, but there are a 0 to 1"),
+    ):
+        data = HeteroData(a=there)
+        data[relation].edge_index = torch.tensor(edges)
+        with pytest.raises(GraphError, match=message):
+            validate(data)
     with pytest.raises(GraphError, match="not a list"):
         validate([triangle()])

@@ -18,11 +18,11 @@ import pytest
 
 import butfor
 import butfor.methods.exact as module
-from brute import Case, Truth, larger_case, random_case, scores_after, solve, subsets
-from butfor.edits import EditSpace
+from brute import Case, Truth, larger_case, pairs_of, random_case, scores_after, solve, subsets
 from butfor.explainer import Explainer
 from butfor.gcn.oracle import GCNOracle
 from butfor.problem import Budget
+from butfor.space import EditSpace
 from butfor.testing import links, random_problem
 
 if TYPE_CHECKING:
@@ -70,13 +70,13 @@ def check(case: Case, truth: Truth, result: butfor.Counterfactual) -> None:
     assert result.status.value == "optimal", f"{truth.cost} is the least: {where}"
     assert result.cost == pytest.approx(truth.cost, rel=1e-9), where
     assert result.lower_bound == pytest.approx(truth.cost, rel=1e-9), where
-    sets = [result.removed_edges, *result.alternatives]
+    sets = [result.removed_edges, *map(pairs_of, result.alternatives)]
     assert len(set(sets)) == len(sets), f"the same set twice: {where}"
     assert set(sets) == set(truth.lead), f"all smallest: {sorted(truth.lead)}, not {sorted(sets)}: {where}"
     assert result.size == len(result.removed_edges), where
     assert result.removed_edges in truth.decisive, f"more decisive: {truth.decisive}: {where}"
     assert result.necessity is not None, where
-    shares = {(u, v): share for u, v, share in result.necessity}
+    shares = {(edit.source, edit.target): share for edit, share in result.necessity}
     assert list(shares) == sorted(truth.necessity), where
     assert shares == pytest.approx(truth.necessity), where
 
@@ -147,9 +147,9 @@ def test_relevant_and_alike_hold_for_every_subset(kind: str) -> None:
         poser = Explainer.of(case.model, case.data, **case.asked).poser
         rows = np.arange(2 ** len(free))
         for truth in truths:
-            problem = poser.pose(truth.node)
+            problem = poser.pose((truth.node,))
             assert type(problem.oracle) is GCNOracle
-            bits = [1 << number[problem.edits.pairs([edit])[0]] for edit in range(len(problem.edits))]
+            bits = [1 << number[pairs_of(problem.edits.records([edit]))[0]] for edit in range(len(problem.edits))]
             mine = scores[:, truth.node]
             for edit in np.flatnonzero(~problem.oracle.relevant(problem.edits)):
                 np.testing.assert_allclose(mine[rows | bits[edit]], mine[rows & ~bits[edit]], atol=1e-9)
@@ -234,7 +234,7 @@ def test_budgets(kind: str, graphs: int, method: Method) -> None:
                 assert (status == "optimal") == (result.found and bound >= cost * (1 - 1e-9)), where
                 assert (status == "impossible") == (result.lower_bound is None), where
                 assert result.necessity is None or len(result.alternatives) + 1 == len(truth.lead), where
-                for other in result.alternatives:
+                for other in map(pairs_of, result.alternatives):
                     assert status != "optimal" or other in truth.lead, where
                 lower, upper = last.get(truth.node, (0, np.inf))
                 assert bound >= lower * (1 - 1e-9), f"the bound was {lower}: {where}"
@@ -353,7 +353,7 @@ def test_fast_and_general_oracle_agree(monkeypatch: pytest.MonkeyPatch) -> None:
             seen[f"size {one.size}"] += 1
             if two.necessity is None:
                 continue  # nothing was found, or the budget was not enough for all of the smallest
-            assert {one.removed_edges, *one.alternatives} == {two.removed_edges, *two.alternatives}, where
+            assert {one.edits, *one.alternatives} == {two.edits, *two.alternatives}, where
             assert one.necessity == two.necessity, where
             if one.removed_edges != two.removed_edges:
                 assert tied(case, one.target, one.removed_edges, two.removed_edges), where
@@ -379,7 +379,7 @@ def test_k_that_differ_as_much_as_possible(kind: str, k: int) -> None:
     for case, truths in clear(kind, range(30)):
         for truth, result in zip(truths, explain(case, truths, butfor.Exact(k=k)), strict=True):
             where = f"{case.name}, node {truth.node}: {result} {result.alternatives}"
-            sets = [result.removed_edges, *result.alternatives] if result.found else []
+            sets = [result.removed_edges, *map(pairs_of, result.alternatives)] if result.found else []
             assert len(sets) == min(k, len(truth.lead)), where
             assert len(set(sets)) == len(sets), where
             assert set(sets) <= set(truth.lead), where

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.utils import k_hop_subgraph
 
-from butfor.edits import EditSpace, pack
+from butfor.edits import pack
 from butfor.errors import GraphError, InputError
 from butfor.graph import Graph
+from butfor.space import EditSpace
 
 
 def data_of(pairs: list[tuple[int, int]], nodes: int, **fields) -> Data:
@@ -102,30 +103,31 @@ def test_undirected_cannot_be_forced_on_one_way_edges() -> None:
 
 def test_edits_join_directions_and_copies_and_leave_self_loops() -> None:
     pairs = [(1, 0), (0, 1), (0, 1), (1, 0), (2, 2), (1, 2), (2, 1)]
-    near = Graph.of(data_of(pairs, 3)).neighbourhood(0, 3)
-    edits = EditSpace().edits(near, directed=False)
-    assert edits.ends.tolist() == [[0, 1], [1, 2]]
+    graph = Graph.of(data_of(pairs, 3))
+    near = graph.neighbourhood(0, 3)
+    edits = EditSpace().edits(graph, near)
+    assert edits.deleted.ends.tolist() == [[0, 1], [1, 2]]
     assert edits.edit_of.tolist() == [0, 0, 0, 0, -1, 1, 1]
     assert sorted(edits.columns([0]).tolist()) == [0, 1, 2, 3]
-    assert edits.kept(pack([[], [1], [0, 1]])).astype(int).tolist() == [
+    assert edits.present(edits.chosen(pack([[], [1], [0, 1]]))).astype(int).tolist() == [
         [1, 1, 1, 1, 1, 1, 1],
         [1, 1, 1, 1, 1, 0, 0],
         [0, 0, 0, 0, 1, 0, 0],
     ]
-    one_way = EditSpace().edits(near, directed=True)
-    assert one_way.ends.tolist() == [[0, 1], [1, 0], [1, 2], [2, 1]]
+    one_way = EditSpace().edits(Graph.of(data_of(pairs, 3), directed=True), near)
+    assert one_way.deleted.ends.tolist() == [[0, 1], [1, 0], [1, 2], [2, 1]]
 
 
 def test_edit_space_rules() -> None:
     pairs = [(0, 1), (1, 0), (1, 2), (2, 1), (0, 2), (2, 0)]
     graph = Graph.of(data_of(pairs, 3))
     near = graph.neighbourhood(0, 2)
-    edits = EditSpace(protected=[(2, 1)], costs={(1, 0): 3.0}).edits(near, directed=False)
-    assert edits.ends.tolist() == [[0, 1], [0, 2]]
+    edits = EditSpace(protected=[(2, 1)], costs={(1, 0): 3.0}).edits(graph, near)
+    assert edits.deleted.ends.tolist() == [[0, 1], [0, 2]]
     assert edits.costs.tolist() == [3.0, 1.0]
     assert edits.num_links == 3
     assert edits.edit_of.tolist() == [0, 0, -1, -1, 1, 1]
-    assert EditSpace(allowed=[(2, 0)]).edits(near, directed=False).ends.tolist() == [[0, 2]]
+    assert EditSpace(allowed=[(2, 0)]).edits(graph, near).deleted.ends.tolist() == [[0, 2]]
     with pytest.raises(InputError, match="node 9 is not in this graph"):
         EditSpace(protected=[(0, 9)]).check(graph)
     with pytest.raises(InputError, match="cost of edge 0–1 is -1"):
@@ -144,7 +146,7 @@ def test_fingerprint_tells_graphs_apart() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (HeteroData(), "[Hh]eterogeneous"),
+        (HeteroData(), "no node types"),
         (Data(x=torch.ones(0, 2), edge_index=torch.empty(2, 0, dtype=torch.long)), "no nodes|empty"),
         (Data(x=torch.tensor([[float("nan")]]), edge_index=torch.empty(2, 0, dtype=torch.long)), "[Nn]a[Nn]"),
         (Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0], [5]])), "5"),

@@ -229,7 +229,7 @@ def test_pt_leaves_the_list_of_safe_classes_alone(tmp_path: Path) -> None:
         ({"x": torch.ones(2)}, "not a dict"),
         (torch.ones(2), "not a Tensor"),
         ([], "not a list"),
-        (HeteroData(a={"x": torch.ones(2, 2)}), "heterogeneous graphs"),
+        (HeteroData(a={"x": torch.ones(2, 2)}), "several node types"),
         (Data(x=torch.ones(2, 2)), "has no edge_index"),
         (Data(x=torch.ones(2, 2), edge_index=torch.tensor([[0], [7]])), "edge 0 points to node 7"),
     ],

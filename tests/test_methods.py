@@ -11,9 +11,11 @@ import torch
 from torch_geometric.explain import DummyExplainer
 
 import butfor
-from butfor.errors import InputError, ModelError
+from butfor.errors import InputError
 from butfor.explainer import Explainer
 from butfor.methods import Method
+from butfor.methods.cf_gnn import INSTEAD
+from butfor.methods.greedy import NO_GRADIENT
 from butfor.problem import Budget, Proposal
 from butfor.testing import CHECKS, check_method, random_problem
 
@@ -145,31 +147,35 @@ def test_senseless_hyper_parameters(make, message: str) -> None:
         make()
 
 
-class NoWeights(torch.nn.Module):
-    """A model that takes no edge weights, so it has no relaxation."""
+class Counting(torch.nn.Module):
+    """A model that counts edges in a way that no weight can follow."""
 
     def __init__(self) -> None:
         super().__init__()
         self.inner, _ = random_problem(0)
 
     def forward(self, x, edge_index):
-        return self.inner(x, edge_index)
+        return self.inner(x, edge_index) + torch.bincount(edge_index[1], minlength=len(x))[:, None] * x[:, :3] / 50
 
 
 def test_models_without_gradients() -> None:
-    model, data = NoWeights(), random_problem(0)[1]
-    with pytest.raises(ModelError, match="CFGNN needs gradients, and NoWeights offers none"):
-        butfor.explain(model, data, 0, butfor.CFGNN())
-    plain = butfor.explain(model.inner, data, range(8), butfor.Greedy())
-    blind = butfor.explain(model, data, range(8), butfor.Greedy())
-    assert [result.removed_edges for result in blind] == [result.removed_edges for result in plain]
+    model, data = Counting(), random_problem(0)[1]
+    blind = butfor.explain(model, data, range(8), butfor.Greedy(width=2))
+    assert sum(result.found for result in blind) >= 3
+    assert all(NO_GRADIENT in result.note for result in blind)
+    assert not any(result.note for result in butfor.explain(model.inner, data, range(8), butfor.Greedy(width=2)))
+    instead = butfor.explain(model, data, range(8), butfor.CFGNN())
+    assert all(INSTEAD in result.note for result in instead)
+    assert [result.removed_edges for result in instead] == [
+        result.removed_edges for result in butfor.explain(model, data, range(8), butfor.Greedy())
+    ]
 
 
 @pytest.mark.parametrize("method", [butfor.Greedy(width=4), butfor.Exact(), butfor.Exact(all_smallest=True)])
 @pytest.mark.parametrize("bounded", [False, True])
 def test_time_may_run_out_at_any_moment(method: Method, bounded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     model, data = random_problem(3, nodes=12)
-    problem = Explainer.of(model, data).poser.pose(2)
+    problem = Explainer.of(model, data).poser.pose((2,))
     sure = butfor.Exact().solve(problem, Budget(None))
     for moment in range(60):
         # The clock stands still, and after so many looks at it an hour has passed.

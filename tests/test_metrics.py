@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from butfor.edits import Deletion
 from butfor.evaluation import (
     accuracy,
     evaluate,
@@ -24,9 +25,9 @@ from test_counterfactual import NOTHING, RESULT
 # Target 17 predicted in a motif: 2 of 34 edges; 1 of 10; nothing; and one predicted in the base.
 RESULTS = [
     RESULT,
-    replace(RESULT, removed_edges=((17, 18),), edges=10),
+    replace(RESULT, edits=(Deletion(17, 18),), edges=10),
     NOTHING,
-    replace(RESULT, before=RESULT.after, after=RESULT.before, removed_edges=((17, 30),), edges=5),
+    replace(RESULT, before=RESULT.after, after=RESULT.before, edits=(Deletion(17, 30),), edges=5),
 ]
 CLASSES = np.zeros(40, dtype=np.int64)
 CLASSES[[17, 18, 20]] = 1

@@ -10,7 +10,6 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCN, GCNConv, GraphConv, GraphSAGE, SGConv
 
 import butfor
-from butfor.edits import EditSpace
 from butfor.errors import InputError, ModelError
 from butfor.goal import Goal
 from butfor.graph import Graph
@@ -18,6 +17,7 @@ from butfor.models import fingerprint
 from butfor.oracle import ModelOracle
 from butfor.posing import WHOLE_GRAPH
 from butfor.predictor import Predictor
+from butfor.space import EditSpace
 from butfor.testing import predict_without, random_problem
 
 
@@ -168,7 +168,7 @@ def test_memory_is_bounded_in_features_too() -> None:
     wide = Data(x=torch.ones(50, 4000), edge_index=torch.randint(0, 50, (2, 400), generator=torch.Generator()))
     graph = Graph.of(wide, directed=True)
     oracle = ModelOracle(Predictor.of(GCN(4000, 8, 1, 2).eval(), graph), graph)
-    edits = EditSpace().edits(graph.neighbourhood(0, 3), directed=True)
+    edits = EditSpace().edits(graph, graph.neighbourhood(0, 3))
     near = edits.neighbourhood
     assert oracle.pace(edits) * (near.num_nodes + near.num_edges) * 4000 <= oracle.max_numbers
 
@@ -177,7 +177,7 @@ def test_time_is_looked_at_between_pieces() -> None:
     model, data = random_problem(2, nodes=12)
     graph = Graph.of(data)
     oracle = ModelOracle(Predictor.of(model, graph), graph, max_numbers=1)
-    edits = EditSpace().edits(graph.neighbourhood(0, 3), directed=False)
+    edits = EditSpace().edits(graph, graph.neighbourhood(0, 3))
     problem = butfor.explainer.Problem(graph, oracle.predictor, oracle, edits, Goal(), oracle.predictor.logits[0])
     late = butfor.Budget(seconds=1e-9).meter()
     assert len(problem.extend([], problem.edits.edit_of[:5].clip(0), late).margins) == 1
@@ -191,9 +191,11 @@ def test_targets_in_odd_shapes() -> None:
     assert butfor.explain(model, data, (node for node in (3, 1)))[0] == one
     explainer = butfor.Explainer.of(model, data)
     assert len(list(explainer.stream(node for node in range(4)))) == 4
-    for nonsense in (5.0, None, True):
+    for nonsense in (5.0, True):
         with pytest.raises(InputError, match="is not a node"):
             butfor.explain(model, data, nonsense)
+    with pytest.raises(ModelError, match="is it a node classifier, and which node is meant"):
+        butfor.explain(model, data)
 
 
 def test_a_graph_with_ids_of_its_own() -> None:
@@ -213,6 +215,6 @@ def test_batches_are_cut_by_edges_and_nothing_waits(monkeypatch: pytest.MonkeyPa
     whole = butfor.explain(model, data, range(12), butfor.CFGNN(epochs=20))
     monkeypatch.setattr("butfor.explainer.BATCH_COLUMNS", 1)
     explainer = butfor.Explainer.of(model, data, method=butfor.CFGNN(epochs=20))
-    sizes = [len(numbers) for numbers, _ in explainer._batches(list(range(12)))]
+    sizes = [len(numbers) for numbers, _ in explainer._batches([(node,) for node in range(12)])]
     assert sizes == [1] * 12
     assert butfor.explain(model, data, range(12), butfor.CFGNN(epochs=20)) == whole

@@ -14,7 +14,7 @@ from torch_geometric.nn import GCN, GIN, GraphSAGE
 from torch_geometric.nn.models import GAT
 
 import butfor
-from butfor.edits import EditSpace
+from butfor.space import EditSpace
 from butfor.models import PaperGCN
 
 ARCHITECTURES = {

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from butfor.counterfactual import Counterfactual, Prediction, Status
+from butfor.edits import Deletion
 from butfor.errors import StoreError
 from butfor.runs import Run, Store, read_results
 from butfor.runs import store as store_module
@@ -28,9 +29,10 @@ def result(target: int, **changes: object) -> Counterfactual:
         status=Status.OPTIMAL,
         before=Prediction(1, "motif", 0.9),
         after=Prediction(0, "base", 0.8),
-        removed_edges=((target, target + 1),),
+        edits=(Deletion(target, target + 1),),
         cost=1.0,
         lower_bound=1.0,
+        task="node",
         nodes=9,
         edges=8,
         directed=False,

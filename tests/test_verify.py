@@ -32,7 +32,7 @@ def ladder(nodes: int = 120) -> tuple[GCN, Data]:
 def asked(model: torch.nn.Module, data: Data, seed: int = 0) -> list[tuple[Problem, tuple[int, ...]]]:
     random = np.random.default_rng(seed)
     explainer = Explainer.of(model, data)
-    problems = [explainer.poser.pose(node) for node in range(data.num_nodes)]
+    problems = [explainer.poser.pose((node,)) for node in range(data.num_nodes)]
     return [(p, tuple(random.permutation(len(p.edits))[: random.integers(1, 4)].tolist())) for p in problems]
 
 
@@ -69,7 +69,7 @@ def test_targets_that_are_apart_share_runs(runs: list[int]) -> None:
         for number in group:
             near = set(questions[number][0].edits.neighbourhood.edges.tolist())
             for other in set(group) - {number}:
-                assert not near & set(module._columns(*questions[other]).tolist())
+                assert not near & set(questions[other][0].edits.whole_columns(questions[other][1]).tolist())
     # What a shared run does not confirm is looked at alone, once.
     refused = sum(verify(problem, chosen) is None for problem, chosen in questions)
     runs.clear()
@@ -100,7 +100,7 @@ class Interrupted(Method):
 
     def solve(self, problem: Problem, budget: Budget) -> Proposal:
         del budget
-        if problem.target == self.at:
+        if problem.target == (self.at,):
             raise KeyboardInterrupt
         return Proposal(((0,),), 1.0)
 
@@ -120,10 +120,10 @@ def test_what_was_posed_before_a_failure_is_handed_over(monkeypatch: pytest.Monk
     explainer = Explainer.of(model, data, method=butfor.Greedy())
     pose = explainer.poser.pose
 
-    def failing(node: int) -> Problem:
-        if node == 7:
+    def failing(target: tuple[int, ...]) -> Problem:
+        if target == (7,):
             raise ModelError("node 7 is too much")
-        return pose(node)
+        return pose(target)
 
     monkeypatch.setattr(explainer.poser, "pose", failing)
     results: list[butfor.Counterfactual] = []

@@ -8,30 +8,38 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from butfor import datasets, evaluation, models
     from butfor.counterfactual import Counterfactual, Prediction, Status
-    from butfor.edits import EditSpace
+    from butfor.edits import Addition, Change, Deletion
     from butfor.errors import ButforError
     from butfor.explainer import Explainer, explain
     from butfor.goal import Goal
     from butfor.methods import CFGNN, Exact, Greedy, KeepEgo, RandomPerturbation, RemoveEgo, RemoveSubgraph
     from butfor.problem import Budget
+    from butfor.space import EditSpace, Features, Within
+    from butfor.targets import Pair
     from butfor.version import __version__
 
 __all__ = [
     "CFGNN",
+    "Addition",
     "Budget",
     "ButforError",
+    "Change",
     "Counterfactual",
+    "Deletion",
     "EditSpace",
     "Exact",
     "Explainer",
+    "Features",
     "Goal",
     "Greedy",
     "KeepEgo",
+    "Pair",
     "Prediction",
     "RandomPerturbation",
     "RemoveEgo",
     "RemoveSubgraph",
     "Status",
+    "Within",
     "__version__",
     "datasets",
     "evaluation",
@@ -45,7 +53,13 @@ _HOME = {
     "ButforError": "errors",
     "CFGNN": "methods",
     "Counterfactual": "counterfactual",
-    "EditSpace": "edits",
+    "Addition": "edits",
+    "Change": "edits",
+    "Deletion": "edits",
+    "EditSpace": "space",
+    "Features": "space",
+    "Pair": "targets",
+    "Within": "space",
     "Exact": "methods",
     "Explainer": "explainer",
     "Goal": "goal",

@@ -1,4 +1,4 @@
-"""The verified result: what was removed, what the model then says, and what is proved."""
+"""The verified result: what was edited, what the model then says, and what is proved."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from butfor.edits import Addition, Change, Deletion, Edit, as_edit
 from butfor.errors import InputError, StoreError
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
     from torch import nn
-    from torch_geometric.data import Data
+    from torch_geometric.data import Data, HeteroData
 
     from butfor.report.scene import Scene
 
@@ -24,9 +25,9 @@ __all__ = ["SCHEMA", "Counterfactual", "Prediction", "Status", "names_of"]
 Pair = tuple[int, int]
 
 # The version of the dictionary form; raise it when a field changes its meaning.
-SCHEMA = 1
+SCHEMA = 2
 
-# A sentence names this many edges and counts the rest.
+# A sentence names this many edits of a kind and counts the rest.
 NAMED = 12
 
 
@@ -54,31 +55,41 @@ class Status(str, Enum):
 
 @dataclass(frozen=True)
 class Prediction:
-    """A predicted class and its probability."""
+    """A predicted class and its probability, or the number that the class was read from.
+
+    Attributes:
+        label: the number of the class.
+        name: what it is called.
+        probability: of the class; None for a model that returns one number.
+        value: that number.
+    """
 
     label: int
     name: str
-    probability: float
+    probability: float | None
+    value: float | None = None
 
     def __str__(self) -> str:
-        return f"'{self.name}' ({self.probability:.2f})"
+        number = self.probability if self.value is None else self.value
+        return f"'{self.name}'" if number is None else f"'{self.name}' ({number:.2f})"
 
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """But for these edges, the model would have said something else.
+    """But for these edges, or with these changes, the model would have said something else.
 
     Two results are equal if they say the same; how long they took, on which versions, and the scene
     kept for drawing do not count.
 
     Attributes:
-        target: the node that is explained.
+        target: what is explained: a node, the two nodes of a link, or the number of a graph among those explained.
         status: what is proved.
         before: the prediction on the intact graph.
-        after: the verified prediction without the removed edges; None where nothing was found.
-        removed_edges: pairs of node positions in the graph, in order.
-        cost: what the removal costs; the number of edges unless edits were given other costs.
+        after: the verified prediction after the edits; None where nothing was found.
+        edits: what is deleted, added and changed, in this order.
+        cost: what the edits cost; their number unless they were given other costs.
         lower_bound: proved: nothing that costs less changes the prediction. None: nothing does.
+        task: "node", "link" or "graph".
         nodes: nodes in the target's neighbourhood.
         edges: edges in it, each undirected edge counted once.
         directed: whether the graph is.
@@ -89,10 +100,11 @@ class Counterfactual:
         space_id: fingerprint of what may be edited; empty where every edge may go at cost 1.
         graph_id: fingerprint of the graph.
         model_id: fingerprint of the model and its weights.
-        alternatives: other sets of edges that do it at the same cost, each verified, where the method was
+        alternatives: other sets of edits that do it at the same cost, each verified, where the method was
             asked for them.
-        necessity: where all smallest sets are known, each edge that is in one of them with the share of
-            them that contain it: (source, target, share). Share 1: nothing as small does without it.
+        necessity: where all smallest sets are known, each edit that is in one of them with the share of
+            them that contain it. Share 1: nothing as small does without it.
+        node_type: in a graph of several node types, that of the target.
         note: anything unusual about this result.
         names: where the graph's nodes have ids of their own (``data.node_ids``), those of the target and of the
             ends of all edges named here: (position, id).
@@ -100,13 +112,14 @@ class Counterfactual:
         versions: of the libraries that computed it.
     """
 
-    target: int
+    target: int | Pair
     status: Status
     before: Prediction
     after: Prediction | None
-    removed_edges: tuple[Pair, ...]
+    edits: tuple[Edit, ...]
     cost: float
     lower_bound: float | None
+    task: str
     nodes: int
     edges: int
     directed: bool
@@ -117,8 +130,9 @@ class Counterfactual:
     space_id: str
     graph_id: str
     model_id: str
-    alternatives: tuple[tuple[Pair, ...], ...] = ()
-    necessity: tuple[tuple[int, int, float], ...] | None = None
+    alternatives: tuple[tuple[Edit, ...], ...] = ()
+    necessity: tuple[tuple[Edit, float], ...] | None = None
+    node_type: str | None = None
     note: str = ""
     names: tuple[tuple[int, str], ...] = ()
     seconds: float = field(default=0.0, compare=False)
@@ -132,58 +146,117 @@ class Counterfactual:
 
     @property
     def size(self) -> int | None:
-        """How many edges are removed; None where nothing was found."""
-        return len(self.removed_edges) if self.found else None
+        """How many edges go or come and how many features change; None where nothing was found."""
+        return len(self.edits) if self.found else None
+
+    @property
+    def removed_edges(self) -> tuple[Pair, ...]:
+        """The deleted edges as pairs of nodes, in order."""
+        return tuple((edit.source, edit.target) for edit in self.edits if isinstance(edit, Deletion))
+
+    @property
+    def added_edges(self) -> tuple[Pair, ...]:
+        """The added edges as pairs of nodes, in order."""
+        return tuple((edit.source, edit.target) for edit in self.edits if isinstance(edit, Addition))
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The changed features."""
+        return tuple(edit for edit in self.edits if isinstance(edit, Change))
 
     def name(self, node: int) -> str:
         """What the graph itself calls a node, as far as this result knows; else its position."""
         return dict(self.names).get(node, str(node))
+
+    @property
+    def called(self) -> str:
+        """What the target is called."""
+        if isinstance(self.target, tuple):
+            arrow = "→" if self.directed else "–"
+            return f"link {self.name(self.target[0])}{arrow}{self.name(self.target[1])}"
+        if self.task == "graph":
+            return f"graph {self.target}"
+        return f"{self.node_type or 'node'} {self.name(self.target)}"
 
     def __getstate__(self) -> dict[str, Any]:
         # The scene holds the whole graph; a pickle of one result must not.
         return {**self.__dict__, "_scene": None}
 
     def __str__(self) -> str:
-        head = f"Node {self.name(self.target)} is predicted {self.before}."
+        called = self.called
+        head = f"{called[0].upper()}{called[1:]} is predicted {self.before}."
         if self.after is None:
             return f"{head} {self._failure()}"
-        which = "this 1" if len(self.removed_edges) == 1 else f"these {len(self.removed_edges)}"
+        removed = [edit for edit in self.edits if isinstance(edit, Deletion)]
+        if len(removed) == len(self.edits):
+            which = "this 1" if len(removed) == 1 else f"these {len(removed)}"
+            named = ", ".join(_some([self._link(edit) for edit in removed]))
+            return f"{head} But for {which} of its {self.edges} edges it would be {self.after}: {named}."
+        ways = []
+        if removed:
+            ways.append(f"without {_listed('edge', [self._link(edit) for edit in removed])}")
+        if self.added_edges:
+            added = [edit for edit in self.edits if isinstance(edit, Addition)]
+            ways.append(f"with {_listed('edge', [self._link(edit) for edit in added])} added")
+        if self.changes:
+            named_changes = [
+                f"feature {edit.feature} of node {self.name(edit.node)} at {edit.after:g} instead of {edit.before:g}"
+                for edit in self.changes
+            ]
+            ways.append(f"with {', '.join(_some(named_changes))}")
+        return f"{head} It would be {self.after} {' and '.join(ways)}."
+
+    def _link(self, edit: Deletion | Addition) -> str:
         arrow = "→" if self.directed else "–"
-        named = [f"{self.name(u)}{arrow}{self.name(v)}" for u, v in self.removed_edges[:NAMED]]
-        if len(self.removed_edges) > NAMED:
-            named.append(f"and {len(self.removed_edges) - NAMED} more")
-        return f"{head} But for {which} of its {self.edges} edges it would be {self.after}: {', '.join(named)}."
+        if isinstance(edit, Deletion) and edit.relation is not None:
+            source, name, target = edit.relation
+            return f"{source} {edit.source} {arrow} {target} {edit.target} ({name})"
+        return f"{self.name(edit.source)}{arrow}{self.name(edit.target)}"
 
     def _failure(self) -> str:
         if self.status is Status.IMPOSSIBLE:
-            return f"No removal among its {self.edges} edges changes that; this is proved."
+            return "No allowed edits change that; this is proved."
         bound = f"; a counterfactual, if there is one, costs at least {self.lower_bound:g}" if self.lower_bound else ""
         return f"No counterfactual was found among its {self.edges} edges{bound}."
 
     def plot(
         self,
-        data: Data | None = None,
+        data: Data | HeteroData | None = None,
         model: nn.Module | None = None,
         *,
         path: str | os.PathLike[str] | None = None,
     ) -> Figure:
-        """Draw the target, its neighbourhood and the removed edges; save the picture if a path is given.
+        """Draw the target, its neighbourhood and the edits; save the picture if a path is given.
 
-        A result that was read from a file or unpickled has lost its graph: pass ``data`` and ``model``.
+        A whole graph whose data say what its ``atoms`` are is drawn as a molecule, unless features have changed. A
+        result that was read from a file or unpickled has lost its graph: pass ``data`` and ``model``.
 
         Raises:
             InputError: the graph is not known and was not given.
         """
+        from butfor.report.molecule import draw_molecule
         from butfor.report.picture import draw
         from butfor.report.scene import Scene
 
-        scene = self._scene if data is None or model is None else Scene.of(model, data)
+        scene = self._scene if data is None or model is None else Scene.of(model, data, self)
         if scene is None:
             raise InputError(
                 "this result was read from a file or unpickled, without its graph; "
                 "give plot() the graph and the model: plot(data, model)"
             )
-        return draw(self, scene, path=path)
+        molecule = scene.molecule if self.task == "graph" and not self.changes else None
+        if molecule is None:
+            return draw(self, scene, path=path)
+        return draw_molecule(
+            molecule.symbols,
+            molecule.bonds,
+            removed=self.removed_edges,
+            added=self.added_edges,
+            truth=molecule.truth,
+            title=str(self),
+            caption=f"{self.status.sentence} {self.note}".strip(),
+            path=path,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, with a schema version."""
@@ -192,9 +265,10 @@ class Counterfactual:
             "status": self.status.value,
             "before": asdict(self.before),
             "after": None if self.after is None else asdict(self.after),
-            "removed_edges": [list(pair) for pair in self.removed_edges],
-            "alternatives": [[list(pair) for pair in other] for other in self.alternatives],
-            "necessity": None if self.necessity is None else [list(share) for share in self.necessity],
+            "target": list(self.target) if isinstance(self.target, tuple) else self.target,
+            "edits": [edit.plain for edit in self.edits],
+            "alternatives": [[edit.plain for edit in other] for other in self.alternatives],
+            "necessity": None if self.necessity is None else [[edit.plain, share] for edit, share in self.necessity],
             "names": [list(named) for named in self.names],
             "versions": dict(self.versions),
         }
@@ -220,28 +294,41 @@ class Counterfactual:
             given["status"] = Status(given["status"])
             given["before"] = Prediction(**given["before"])
             given["after"] = None if given["after"] is None else Prediction(**given["after"])
-            given["removed_edges"] = _pairs(given["removed_edges"])
-            given["alternatives"] = tuple(_pairs(other) for other in given.get("alternatives", ()))
+            if isinstance(given["target"], list):
+                source, target = given["target"]
+                given["target"] = int(source), int(target)
+            given["edits"] = _edits(given["edits"])
+            given["alternatives"] = tuple(_edits(other) for other in given.get("alternatives", ()))
             if given.get("necessity") is not None:
-                given["necessity"] = tuple((int(u), int(v), float(share)) for u, v, share in given["necessity"])
+                given["necessity"] = tuple((as_edit(edit), float(share)) for edit, share in given["necessity"])
             given["names"] = tuple((int(node), str(name)) for node, name in given.get("names", ()))
             result = cls(**given)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise StoreError(f"this is not a counterfactual: {error}") from error
-        if result.found != bool(result.removed_edges) or not math.isfinite(result.cost):
-            raise StoreError(
-                f"the counterfactual of node {result.target} contradicts itself: removed edges and outcome"
-            )
+        if result.found != bool(result.edits) or not math.isfinite(result.cost):
+            raise StoreError(f"the counterfactual of {result.called} contradicts itself: edits and outcome")
         return result
 
 
 def names_of(data: Data, nodes: Iterable[int]) -> tuple[tuple[int, str], ...]:
     """These nodes, each once and in order, with the ids they have of their own; nothing where they have none."""
-    from butfor.datasets.ids import OwnIds  # here, as its package imports torch
+    from torch_geometric.data import HeteroData  # here, as it takes long to import
 
-    ids = OwnIds.of(data)
+    from butfor.datasets.ids import OwnIds
+
+    ids = None if isinstance(data, HeteroData) else OwnIds.of(data)
     return () if ids is None else tuple((node, ids[node]) for node in sorted(set(nodes)))
 
 
-def _pairs(plain: Iterable[Sequence[int]]) -> tuple[Pair, ...]:
-    return tuple((int(u), int(v)) for u, v in plain)
+def _edits(plain: Iterable[Sequence[Any]]) -> tuple[Edit, ...]:
+    return tuple(as_edit(edit) for edit in plain)
+
+
+def _listed(what: str, named: list[str]) -> str:
+    """Things of one kind, counted if there are several."""
+    count = f"the {what} " if len(named) == 1 else f"these {len(named)} {what}s: "
+    return count + ", ".join(_some(named))
+
+
+def _some(named: list[str]) -> list[str]:
+    return named if len(named) <= NAMED else [*named[:NAMED], f"and {len(named) - NAMED} more"]

@@ -1,26 +1,25 @@
-"""Edits: what may be changed about a graph, and at what cost."""
+"""Edits: what is changed about a graph, and the numbered edits of one target."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-
-from butfor.errors import InputError
+from scipy.sparse import coo_array, csgraph
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from butfor.graph import Graph, Neighbourhood
 
-__all__ = ["EditSpace", "Edits", "pack"]
+__all__ = ["Addition", "Change", "Changes", "Deletion", "Edit", "Edits", "Links", "Relation", "as_edit", "pack"]
 
 Pair = tuple[int, int]
+Relation = tuple[str, str, str]
 
 if TYPE_CHECKING:
     # One edit set, and many: lists of edit numbers, or an array whose rows are padded with -1.
@@ -28,30 +27,169 @@ if TYPE_CHECKING:
     EditSets = Sequence[EditSet] | NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class Edits:
-    """The edits allowed for one target, numbered from 0: here, deletions of edges.
+@dataclass(frozen=True, order=True)
+class Deletion:
+    """An edge goes: all copies of it and, in an undirected graph, both directions.
 
-    Edit ``i`` deletes every edge column between the nodes ``ends[i]``: all copies of the edge and, in
-    an undirected graph, both directions.
+    In a graph of several node types the ends are numbered within their types, which ``relation`` names.
+    """
+
+    source: int
+    target: int
+    relation: Relation | None = None
+
+    kind: ClassVar[str] = "delete"
+
+    @property
+    def plain(self) -> list[Any]:
+        """Plain data for JSON."""
+        named = [] if self.relation is None else [list(self.relation)]
+        return [self.kind, self.source, self.target, *named]
+
+
+@dataclass(frozen=True, order=True)
+class Addition:
+    """An edge comes; in an undirected graph both directions of it."""
+
+    source: int
+    target: int
+
+    kind: ClassVar[str] = "add"
+
+    @property
+    def plain(self) -> list[Any]:
+        """Plain data for JSON."""
+        return [self.kind, self.source, self.target]
+
+
+@dataclass(frozen=True, order=True)
+class Change:
+    """A feature of a node has another value."""
+
+    node: int
+    feature: int
+    before: float
+    after: float
+
+    kind: ClassVar[str] = "change"
+
+    @property
+    def plain(self) -> list[Any]:
+        """Plain data for JSON."""
+        return [self.kind, self.node, self.feature, self.before, self.after]
+
+
+Edit = Deletion | Addition | Change
+
+
+def as_edit(plain: Sequence[Any]) -> Edit:
+    """The edit that `plain` was made from.
+
+    Raises:
+        ValueError: it is none.
+    """
+    kind, first, second, *rest = plain
+    if kind == Deletion.kind and len(rest) <= 1:
+        relation = tuple(str(part) for part in rest[0]) if rest else None
+        if relation is None or len(relation) == 3:
+            return Deletion(int(first), int(second), relation)
+    if kind == Addition.kind and not rest:
+        return Addition(int(first), int(second))
+    if kind == Change.kind and len(rest) == 2:
+        return Change(int(first), int(second), float(rest[0]), float(rest[1]))
+    raise ValueError(f"{list(plain)} is no edit")
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """Edges that edits delete or add, as a person counts them, by positions in the neighbourhood.
 
     Attributes:
+        ends: one row of two positions for each link, source first where that matters.
+        relation: the number of each link's relation; 0 in a graph of one type.
+        edit: the edit that each belongs to.
+    """
+
+    ends: NDArray[np.int64]
+    relation: NDArray[np.int64]
+    edit: NDArray[np.int64]
+
+    @classmethod
+    def none(cls) -> Links:
+        """No links."""
+        return cls(np.empty((0, 2), np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """Features that edits set: the position of the node, the feature, its values, and the edit of each."""
+
+    node: NDArray[np.int64]
+    feature: NDArray[np.int64]
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+    edit: NDArray[np.int64]
+
+    @classmethod
+    def none(cls) -> Changes:
+        """No changes."""
+        nothing, values = np.empty(0, np.int64), np.empty(0)
+        return cls(nothing, nothing, values, values, nothing)
+
+
+@dataclass(frozen=True, eq=False)
+class Edits:
+    """The edits allowed for one target, numbered from 0.
+
+    An edit deletes the links, adds the links and makes the changes that bear its number; usually that is
+    one of them, and a group of links is one edit.
+
+    Attributes:
+        graph: the whole graph.
         neighbourhood: where they are.
-        ends: the original ids of the two nodes of each edit, source first in a directed graph.
+        deleted: the links that edits delete.
         costs: the cost of each edit.
         edit_of: for each edge column of the neighbourhood the edit that deletes it, or -1.
         num_links: the edges of the neighbourhood as a person counts them: neither copies, reverses
             nor self-loops, but including those that may not be deleted.
+        added: the links that edits add.
+        changes: the features that edits change.
+        carries: what an added edge carries: weight, attributes.
+        beyond: links of a group that lie outside the neighbourhood: they go with the group, and matter not to the
+            target. Columns of the whole graph, and the edit of each.
+        beyond_links: the same as a person counts them: original ids, relation, edit.
+        max_edits: how many edits a set may have at most.
+        keep_connected: whether a set must not take the neighbourhood apart.
+        note: what the user should know about this space.
     """
 
+    graph: Graph
     neighbourhood: Neighbourhood
-    ends: NDArray[np.int64]
+    deleted: Links
     costs: NDArray[np.float64]
     edit_of: NDArray[np.int64]
     num_links: int
+    added: Links = field(default_factory=Links.none)
+    changes: Changes = field(default_factory=Changes.none)
+    carries: Mapping[str, Any] = field(default_factory=dict)
+    beyond: tuple[NDArray[np.int64], NDArray[np.int64]] = (np.empty(0, np.int64), np.empty(0, np.int64))
+    beyond_links: Links = field(default_factory=Links.none)
+    max_edits: int | None = None
+    keep_connected: bool = False
+    note: str = ""
 
     def __len__(self) -> int:
-        return len(self.ends)
+        return len(self.costs)
+
+    @property
+    def only_deletes(self) -> bool:
+        """Whether edits delete edges and do nothing else."""
+        return not len(self.added.edit) and not len(self.changes.edit)
+
+    @property
+    def constrained(self) -> bool:
+        """Whether some sets of allowed edits are not allowed."""
+        return self.max_edits is not None or self.keep_connected or self._exclusive is not None
 
     @cached_property
     def _grouped(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -65,99 +203,133 @@ class Edits:
         parts = [columns[pointers[edit] : pointers[edit + 1]] for edit in chosen]
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
-    def kept(self, sets: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """For each packed edit set, which edge columns of the neighbourhood stay."""
-        # One slot more than there are edits takes both the padding (-1) and the columns without an edit.
-        removed = np.zeros((len(sets), len(self) + 1), dtype=bool)
-        np.put_along_axis(removed, sets % (len(self) + 1), True, axis=1)
-        removed[:, -1] = False
-        return ~removed[:, self.edit_of]
+    def whole_columns(self, chosen: EditSet) -> NDArray[np.int64]:
+        """The edge columns of the whole graph that these edits delete."""
+        inside: NDArray[np.int64] = self.neighbourhood.edges[self.columns(chosen)]
+        columns, edit = self.beyond
+        return np.concatenate([inside, columns[np.isin(edit, list(chosen))]]) if len(columns) else inside
 
-    def pairs(self, chosen: EditSet) -> tuple[Pair, ...]:
-        """The edges that these edits delete, as pairs of the graph's own node ids, in order."""
-        return tuple(sorted((int(u), int(v)) for u, v in self.ends[list(chosen)]))
+    def chosen(self, sets: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """For each packed edit set, which edits are in it; one column more, always False, stands for no edit."""
+        # That column takes both the padding (-1) and, when looked up with -1, what has no edit.
+        chosen = np.zeros((len(sets), len(self) + 1), dtype=bool)
+        np.put_along_axis(chosen, sets % (len(self) + 1), True, axis=1)
+        chosen[:, -1] = False
+        return chosen
+
+    @cached_property
+    def all_ends(self) -> NDArray[np.int64]:
+        """The ends of the neighbourhood's edges and, behind them, of the edges that edits may add."""
+        if not len(self.added.edit):
+            return self.neighbourhood.edge_index
+        return np.concatenate([self.neighbourhood.edge_index, self.new_ends.T], axis=1)
+
+    @cached_property
+    def new_ends(self) -> NDArray[np.int64]:
+        """The edges that edits may add, in an undirected graph in both directions: positions, one row each."""
+        return self.both_ways(self.added.ends)
+
+    def both_ways(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Links as directed edges, those of the other direction behind."""
+        return ends if self.graph.directed else np.concatenate([ends, ends[:, ::-1]])
+
+    def present(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which of `all_ends` are there, for each row of chosen edits."""
+        kept = ~chosen[:, self.edit_of]
+        if not len(self.added.edit):
+            return kept
+        new = chosen[:, np.resize(self.added.edit, len(self.new_ends))]
+        return np.concatenate([kept, new], axis=1)
+
+    def permits(self, sets: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which packed edit sets are allowed as sets: not too many edits, no feature set twice, nothing cut off."""
+        allowed = np.ones(len(sets), dtype=bool)
+        if self.max_edits is not None:
+            allowed &= (sets >= 0).sum(axis=1) <= self.max_edits
+        if self._exclusive is not None:
+            slots = np.sort(np.append(self._exclusive, -1)[sets], axis=1)
+            allowed &= ~((slots[:, 1:] == slots[:, :-1]) & (slots[:, 1:] >= 0)).any(axis=1)
+        if self.keep_connected and allowed.any():
+            allowed[allowed] = self._connected(sets[allowed])
+        return allowed
+
+    def tidy(self, sets: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Rows of chosen edits without those that would set a feature a second time."""
+        if self._exclusive is None:
+            return sets
+        tidied = sets.copy()
+        for row in tidied:
+            edits = np.flatnonzero(row & (self._exclusive >= 0))
+            _, first = np.unique(self._exclusive[edits], return_index=True)
+            row[np.delete(edits, first)] = False
+        return tidied
+
+    @cached_property
+    def _exclusive(self) -> NDArray[np.int64] | None:
+        """A number for each edit that sets a feature, the same for all that set the same one; None if none do."""
+        if not len(self.changes.edit):
+            return None
+        slots = self.changes.node * (self.changes.feature.max() + 1) + self.changes.feature
+        if len(np.unique(slots)) == len(slots):
+            return None
+        numbers = np.full(len(self), -1)
+        numbers[self.changes.edit] = slots
+        return numbers
+
+    def _connected(self, sets: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether the neighbourhood falls into no more parts than it did before."""
+        nodes = self.neighbourhood.num_nodes
+        empty = np.full((1, 1), -1)
+        before = self._parts(self.chosen(empty), nodes)[0]
+        whole: NDArray[np.bool_] = self._parts(self.chosen(sets), nodes) <= before
+        return whole
+
+    def _parts(self, chosen: NDArray[np.bool_], nodes: int) -> NDArray[np.int64]:
+        copy, column = np.nonzero(self.present(chosen))
+        ends = self.all_ends[:, column] + copy * nodes
+        size = len(chosen) * nodes
+        joined = coo_array((np.ones(len(copy), dtype=bool), tuple(ends)), shape=(size, size))
+        labels = csgraph.connected_components(joined, directed=False)[1].reshape(len(chosen), nodes)
+        labels.sort(axis=1)
+        parts: NDArray[np.int64] = 1 + (np.diff(labels, axis=1) != 0).sum(axis=1)
+        return parts
+
+    def records(self, chosen: EditSet) -> tuple[Edit, ...]:
+        """What these edits do, in the graph's own node numbers, in order."""
+        mine = np.zeros(len(self), dtype=bool)
+        mine[list(chosen)] = True
+        nodes = self.neighbourhood.nodes
+        found: list[Deletion] = []
+        for links, ids in ((self.deleted, nodes), (self.beyond_links, None)):
+            at = mine[links.edit]
+            pairs = links.ends[at] if ids is None else ids[links.ends[at]]
+            found += [self.graph.deletion(u, v, r) for (u, v), r in zip(pairs, links.relation[at], strict=True)]
+        new = nodes[self.added.ends[mine[self.added.edit]]]
+        what = self.changes
+        at = np.flatnonzero(mine[what.edit])
+        values = zip(nodes[what.node[at]], what.feature[at], what.before[at], what.after[at], strict=True)
+        return (
+            *sorted(found, key=lambda one: (one.relation or (), one.source, one.target)),
+            *sorted(Addition(int(u), int(v)) for u, v in new),
+            *sorted(Change(int(node), int(feature), float(old), float(value)) for node, feature, old, value in values),
+        )
+
+    @property
+    def deletes(self) -> NDArray[np.bool_]:
+        """Which edits delete edges."""
+        deletes = np.zeros(len(self), dtype=bool)
+        deletes[self.deleted.edit] = True
+        return deletes
+
+    def deletes_within(self, nodes: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which edits delete edges among the given positions and no others."""
+        inside = self.deletes
+        inside[self.deleted.edit[~nodes[self.deleted.ends].all(axis=1)]] = False
+        return inside
 
     def cost(self, chosen: EditSet) -> float:
         """What these edits cost together."""
         return float(self.costs[list(chosen)].sum())
-
-
-@dataclass(frozen=True)
-class EditSpace:
-    """Which edges may be deleted, and what each deletion costs.
-
-    Pairs are node ids of the graph; in an undirected graph their order does not matter.
-
-    Attributes:
-        protected: edges that stay.
-        allowed: if given, the only edges that may go.
-        costs: what a deletion costs, 1 where nothing is said.
-    """
-
-    protected: Collection[Pair] = ()
-    allowed: Collection[Pair] | None = None
-    costs: Mapping[Pair, float] = field(default_factory=dict)
-
-    @cached_property
-    def _rules(self) -> dict[bool, tuple[set[Pair], set[Pair] | None, dict[Pair, float]]]:
-        """The rules by pairs written one way, for undirected (False) and directed graphs (True)."""
-        return {
-            directed: (
-                set(_ordered(self.protected, directed)),
-                None if self.allowed is None else set(_ordered(self.allowed, directed)),
-                dict(zip(_ordered(self.costs, directed), self.costs.values(), strict=True)),
-            )
-            for directed in (False, True)
-        }
-
-    def fingerprint(self, directed: bool) -> str:
-        """A short hash of the rules, however they are written down; empty where there are none."""
-        if not self.protected and self.allowed is None and not self.costs:
-            return ""
-        protected, allowed, priced = self._rules[directed]
-        rules = repr((sorted(protected), None if allowed is None else sorted(allowed), sorted(priced.items())))
-        return hashlib.sha256(rules.encode()).hexdigest()[:16]
-
-    def check(self, graph: Graph) -> None:
-        """Refuse what cannot be meant.
-
-        Raises:
-            InputError: a pair is no edge of the graph, or a cost is not a positive number.
-        """
-        for role, pairs in (
-            ("protected", self.protected),
-            ("allowed", self.allowed or ()),
-            ("costs", self.costs),
-        ):
-            for pair in pairs:
-                if not graph.has_edge(*pair):
-                    raise InputError(f"{role} names the edge {pair[0]}–{pair[1]}, which is not in this graph")
-        for pair, cost in self.costs.items():
-            if not (np.isfinite(cost) and cost > 0):
-                raise InputError(f"the cost of edge {pair[0]}–{pair[1]} is {cost}; give a positive number")
-
-    def edits(self, neighbourhood: Neighbourhood, directed: bool) -> Edits:
-        """The allowed edits of one neighbourhood, in the order of their end nodes' ids."""
-        first, second = neighbourhood.edge_index if directed else np.sort(neighbourhood.edge_index, axis=0)
-        loops = first == second
-        # A pair of positions as one number: sorting these is much quicker than sorting rows.
-        keys, link_of = np.unique((first * len(neighbourhood.nodes) + second)[~loops], return_inverse=True)
-        links = neighbourhood.nodes[np.stack(np.divmod(keys, len(neighbourhood.nodes)), axis=1)]
-        may_go = np.ones(len(links), dtype=bool)
-        costs = np.ones(len(links))
-        if self.protected or self.allowed is not None or self.costs:
-            protected, allowed, priced = self._rules[directed]
-            for number, (u, v) in enumerate(links.tolist()):
-                may_go[number] = (u, v) not in protected and (allowed is None or (u, v) in allowed)
-                costs[number] = priced.get((u, v), 1.0)
-        renumbered = np.where(may_go, np.cumsum(may_go) - 1, -1)
-        edit_of = np.full(len(first), -1, dtype=np.int64)
-        edit_of[~loops] = renumbered[link_of]
-        return Edits(neighbourhood, links[may_go], costs[may_go], edit_of, len(links))
-
-
-def _ordered(pairs: Collection[Pair], directed: bool) -> list[Pair]:
-    return list(pairs) if directed else [(min(pair), max(pair)) for pair in pairs]
 
 
 def pack(sets: EditSets) -> NDArray[np.int64]:

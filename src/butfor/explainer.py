@@ -8,15 +8,15 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-import numpy as np
 import torch
 import torch_geometric
+from torch_geometric.data import Data, HeteroData
 from tqdm import tqdm
 
 from butfor.counterfactual import Counterfactual, Prediction, Status, names_of
-from butfor.edits import EditSpace
+from butfor.edits import Addition, Change, Deletion
 from butfor.errors import InputError
 from butfor.goal import Goal
 from butfor.graph import Graph
@@ -26,6 +26,8 @@ from butfor.posing import Poser
 from butfor.predictor import Predictor
 from butfor.problem import Budget, Problem, Proposal
 from butfor.report.scene import Scene
+from butfor.space import EditSpace
+from butfor.targets import Pair, as_targets, key_of, task_of
 from butfor.verify import TOGETHER, verify, verify_together
 from butfor.version import __version__
 
@@ -33,7 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torch import Tensor, nn
-    from torch_geometric.data import Data
+
+    from butfor.edits import Edit
+    from butfor.predictor import Task
+    from butfor.targets import Target
 
 __all__ = ["Explainer", "explain"]
 
@@ -50,14 +55,16 @@ RETRIES = 3
 @overload
 def explain(
     model: nn.Module,
-    data: Data,
-    target: int,
-    method: Method = ...,
+    data: Data | HeteroData,
+    target: int | Pair | None = ...,
+    method: Method | None = ...,
     *,
-    goal: Goal = ...,
-    space: EditSpace = ...,
-    budget: Budget = ...,
+    goal: Goal | None = ...,
+    space: EditSpace | None = ...,
+    budget: Budget | None = ...,
     directed: bool | None = ...,
+    node_type: str | None = ...,
+    probabilities: bool | None = ...,
     seed: int = ...,
     progress: bool = ...,
 ) -> Counterfactual: ...
@@ -66,14 +73,16 @@ def explain(
 @overload
 def explain(
     model: nn.Module,
-    data: Data,
-    target: Iterable[int] | Tensor,
-    method: Method = ...,
+    data: Data | HeteroData | Iterable[Data],
+    target: Iterable[int] | Iterable[Pair] | Tensor | None = ...,
+    method: Method | None = ...,
     *,
-    goal: Goal = ...,
-    space: EditSpace = ...,
-    budget: Budget = ...,
+    goal: Goal | None = ...,
+    space: EditSpace | None = ...,
+    budget: Budget | None = ...,
     directed: bool | None = ...,
+    node_type: str | None = ...,
+    probabilities: bool | None = ...,
     seed: int = ...,
     progress: bool = ...,
 ) -> list[Counterfactual]: ...
@@ -81,38 +90,47 @@ def explain(
 
 def explain(
     model: nn.Module,
-    data: Data,
-    target: int | Iterable[int] | Tensor,
+    data: Data | HeteroData | Iterable[Data],
+    target: Any = None,
     method: Method | None = None,
     *,
     goal: Goal | None = None,
     space: EditSpace | None = None,
     budget: Budget | None = None,
     directed: bool | None = None,
+    node_type: str | None = None,
+    probabilities: bool | None = None,
     seed: int = 0,
     progress: bool = False,
 ) -> Counterfactual | list[Counterfactual]:
-    """Which edges, but for which the model would have predicted something else?
+    """What would have to change for the model to predict something else?
+
+    What the model predicts follows from what is asked: a node's class for a node, a link for a `Pair`, and the
+    whole graph's class where no target is given.
 
     Args:
-        model: a node classifier whose ``forward`` takes ``x`` and ``edge_index``.
-        data: the graph.
-        target: a node, or several; a boolean mask or an index tensor will do.
+        model: a classifier whose ``forward`` takes ``x`` and ``edge_index``. One that predicts links also takes
+            ``edge_label_index``, or has ``encode`` and ``decode``; one of whole graphs may take ``batch``. One that
+            returns a single number is told apart by ``goal.threshold``.
+        data: the graph; or several graphs, each of which is explained as a whole.
+        target: a node, a `Pair`, or several of either (a boolean mask or an index tensor of nodes will do).
         method: how to search; `Exact` unless given.
         goal: what counts as something else; any other class unless given.
-        space: which edges may go, at what cost; all of them, at 1, unless given.
+        space: which edits are allowed, at what cost; the deletion of any edge, at 1, unless given.
         budget: what may be spent on each target.
         directed: whether the graph is directed; found out unless given.
+        node_type: in a graph of several node types, the one that targets belong to.
+        probabilities: whether the model returns probabilities; found out unless given.
         seed: for methods that draw random numbers.
         progress: show a progress bar on standard error, where that is a terminal.
 
     Returns:
-        One result for one node; for several, a list in their order.
+        One result for one target; for several, a list in their order.
 
     Raises:
         GraphError: the graph is malformed.
         ModelError: the model does not fit the graph or the method.
-        InputError: a node is not in the graph, or an argument makes no sense.
+        InputError: a target is not in the graph, or an argument makes no sense.
 
     Example:
         >>> import butfor
@@ -120,20 +138,31 @@ def explain(
         >>> model, training = butfor.models.trained_gcn(data)
         >>> print(butfor.explain(model, data, 600))
     """
-    explainer = Explainer.of(
-        model, data, method=method, goal=goal, space=space, budget=budget, directed=directed, seed=seed
-    )
-    if isinstance(target, (torch.Tensor, np.ndarray)) and not target.ndim:
-        target = int(target)
-    if isinstance(target, (int, np.integer)) and not isinstance(target, bool):
-        return next(explainer.stream([int(target)]))[1]
-    if not isinstance(target, Iterable):
-        raise InputError(f"{target!r} is not a node; give a whole number, several of them, or a mask")
-    nodes = _node_list(target, explainer.graph.num_nodes)
-    results: dict[int, Counterfactual] = {}
-    for number, result in _shown(explainer.stream(nodes), len(nodes), progress):
-        results[number] = result
-    return [results[number] for number in range(len(nodes))]
+    settings: dict[str, Any] = {
+        "method": method,
+        "goal": goal,
+        "space": space,
+        "budget": budget,
+        "directed": directed,
+        "probabilities": probabilities,
+        "seed": seed,
+    }
+    if not isinstance(data, (Data, HeteroData)):
+        if target is not None or not isinstance(data, Iterable):
+            raise InputError("give one graph to explain its nodes or links; several graphs are explained as wholes")
+        graphs = list(data)
+        explained = (
+            Explainer.of(model, graph, task="graph", number=number, **settings).one(None)
+            for number, graph in enumerate(graphs)
+        )
+        return list(_shown(explained, len(graphs), progress))
+    given = as_targets(target, _num_nodes(data, node_type))
+    targets = given if isinstance(given, list) else [given]
+    task = task_of(targets[0] if targets else 0)
+    explainer = Explainer.of(model, data, task=task, node_type=node_type, **settings)
+    results = dict(_shown(explainer.stream(targets), len(targets), progress))
+    ordered = [results[number] for number in range(len(targets))]
+    return ordered if isinstance(given, list) else ordered[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +177,10 @@ class _Solved:
 
 @dataclass(frozen=True, eq=False)
 class Explainer:
-    """A model and a graph made ready once, to explain any number of targets as they are needed."""
+    """A model and a graph made ready once, to explain any number of targets as they are needed.
+
+    ``number`` is what a whole graph is called in its result.
+    """
 
     graph: Graph
     predictor: Predictor
@@ -157,35 +189,47 @@ class Explainer:
     seed: int
     scene: Scene
     poser: Poser
+    number: int = 0
 
     @classmethod
     def of(
         cls,
         model: nn.Module,
-        data: Data,
+        data: Data | HeteroData,
         *,
+        task: Task = "node",
+        node_type: str | None = None,
         method: Method | None = None,
         goal: Goal | None = None,
         space: EditSpace | None = None,
         budget: Budget | None = None,
         directed: bool | None = None,
+        probabilities: bool | None = None,
         seed: int = 0,
+        number: int = 0,
     ) -> Explainer:
         """Check everything that can be checked before the first target."""
         if method is not None and not isinstance(method, Method):
             raise InputError(f"method is {method!r}; give a method such as butfor.Exact()")
         graph = Graph.of(data, directed)
-        predictor = Predictor.of(model, graph)
         goal, space = goal or Goal(), space or EditSpace()
+        predictor = Predictor.of(
+            model, graph, task, node_type=node_type, threshold=goal.threshold, probabilities=probabilities
+        )
         goal.check(predictor.num_classes)
         space.check(graph)
-        scene = Scene.of_logits(graph, predictor.logits)
+        space.check_fields(graph, [name for name in predictor.fields if name in graph.edge_fields()])
+        scene = Scene.of_predictor(predictor)
         poser = Poser(graph, predictor, goal, space, seed)
-        return cls(graph, predictor, method or Exact(), budget or Budget(), seed, scene, poser)
+        return cls(graph, predictor, method or Exact(), budget or Budget(), seed, scene, poser, number)
 
-    def stream(self, nodes: Iterable[int]) -> Iterator[tuple[int, Counterfactual]]:
-        """Results as they are found, each with the position of its node in ``nodes``."""
-        nodes = [self.graph.check_node(node) for node in nodes]
+    def one(self, target: Target) -> Counterfactual:
+        """The result for one target."""
+        return next(self.stream([target]))[1]
+
+    def stream(self, targets: Iterable[Target]) -> Iterator[tuple[int, Counterfactual]]:
+        """Results as they are found, each with the position of its target in ``targets``."""
+        nodes = [key_of(target, self.graph, self.predictor.node_type) for target in targets]
         self._check_open(nodes)
         last = time.monotonic()
         solved: list[_Solved] = []
@@ -205,20 +249,25 @@ class Explainer:
             raise
         yield from self._verified(solved)
 
-    def _check_open(self, nodes: Sequence[int]) -> None:
-        """Refuse nodes that are predicted as wanted already: there is nothing to explain."""
+    def _check_open(self, targets: Sequence[tuple[int, ...]]) -> None:
+        """Refuse targets that are predicted as wanted already: there is nothing to explain."""
         wanted = self.poser.goal.wanted
-        already = [node for node in nodes if int(self.scene.classes[node]) == wanted]
+        if wanted is None or not targets:
+            return
+        classes = self.predictor.intact(targets).argmax(1).tolist()
+        already = [target for target, label in zip(targets, classes, strict=True) if label == wanted]
         if already:
+            task = self.predictor.task
+            which = "" if not already[0] else f" (the first is {task} {' '.join(map(str, already[0]))})"
             raise InputError(
-                f"class {wanted} ('{self.scene.class_name(wanted or 0)}') is wanted, but {len(already)} of the "
-                f"{len(nodes)} nodes are predicted so already (the first is node {already[0]}); leave them out"
+                f"class {wanted} ('{self.scene.class_name(wanted)}') is wanted, but {len(already)} of the "
+                f"{len(targets)} {task}s are predicted so already{which}; leave them out"
             )
 
     @cached_property
     def space_id(self) -> str:
         """The fingerprint of what may be edited."""
-        return self.poser.space.fingerprint(self.graph.directed)
+        return self.poser.space.fingerprint(self.graph)
 
     @cached_property
     def graph_id(self) -> str:
@@ -230,7 +279,7 @@ class Explainer:
         """The model's fingerprint."""
         return fingerprint(self.predictor.model)
 
-    def _batches(self, nodes: Sequence[int]) -> Iterator[tuple[list[int], list[Problem]]]:
+    def _batches(self, nodes: Sequence[tuple[int, ...]]) -> Iterator[tuple[list[int], list[Problem]]]:
         """Problems to solve together: one oracle, and few enough that they fit in memory."""
         most = len(nodes) if isinstance(self.method, BatchMethod) else TOGETHER
         numbers: list[int] = []
@@ -320,19 +369,20 @@ class Explainer:
         else:
             status = Status.IMPOSSIBLE if proposal.exhausted else Status.UNKNOWN
         near = problem.edits.neighbourhood
-        removed = problem.edits.pairs(chosen)
+        edits = problem.edits.records(chosen)
         others = [] if logits is None else [other for other in proposal.alternatives if tuple(other) != tuple(chosen)]
-        alternatives = tuple(problem.edits.pairs(other) for other in others if verify(problem, other) is not None)
+        alternatives = tuple(problem.edits.records(other) for other in others if verify(problem, other) is not None)
         all_known = proposal.complete and tuple(chosen) in proposal.candidates[:1] and len(alternatives) == len(others)
-        ends = {node for pairs in (removed, *alternatives) for pair in pairs for node in pair}
+        named = {node for some in (edits, *alternatives) for edit in some for node in _nodes(edit)}
         return Counterfactual(
-            target=problem.target,
+            target=self._target(problem.target),
             status=status,
             before=self._prediction(problem.logits),
             after=None if logits is None else self._prediction(logits),
-            removed_edges=removed,
+            edits=edits,
             cost=cost,
             lower_bound=None if status is Status.IMPOSSIBLE else proposal.lower_bound,
+            task=self.predictor.task,
             nodes=near.num_nodes,
             edges=problem.edits.num_links,
             directed=self.graph.directed,
@@ -344,21 +394,38 @@ class Explainer:
             graph_id=self.graph_id,
             model_id=self.model_id,
             alternatives=alternatives,
-            necessity=_necessity([removed, *alternatives]) if all_known else None,
+            necessity=_necessity([edits, *alternatives]) if all_known else None,
+            node_type=self.predictor.node_type,
             note=" ".join(filter(None, [problem.note, proposal.note])),
-            names=names_of(self.graph.data, {problem.target, *ends}),
+            names=names_of(self.graph.data, {*problem.target, *named}),
             versions=versions(),
             _scene=self.scene,
         )
 
+    def _target(self, nodes: tuple[int, ...]) -> int | tuple[int, int]:
+        """What a target is called in its result."""
+        if self.predictor.task == "graph":
+            return self.number
+        if self.predictor.task == "link":
+            return nodes[0], nodes[1]
+        return nodes[0] if self.graph.types is None else self.graph.types.local(nodes[0])[1]
+
     def _prediction(self, logits: Tensor) -> Prediction:
-        label = int(logits.argmax())
-        return Prediction(label, self.scene.class_name(label), float(logits.softmax(-1)[label]))
+        label, threshold = int(logits.argmax()), self.predictor.threshold
+        name = self.scene.class_name(label)
+        if threshold is not None:
+            return Prediction(label, name, None, float(logits[1]) + threshold)
+        return Prediction(label, name, float(logits.softmax(-1)[label]))
 
 
-def _necessity(sets: Sequence[Sequence[tuple[int, int]]]) -> tuple[tuple[int, int, float], ...]:
-    counts = Counter(pair for removed in sets for pair in removed)
-    return tuple((u, v, count / len(sets)) for (u, v), count in sorted(counts.items()))
+def _nodes(edit: Edit) -> tuple[int, ...]:
+    return (edit.node,) if isinstance(edit, Change) else (edit.source, edit.target)
+
+
+def _necessity(sets: Sequence[Sequence[Edit]]) -> tuple[tuple[Edit, float], ...]:
+    counts = Counter(edit for edits in sets for edit in edits)
+    ordered = sorted(counts, key=lambda edit: ([Deletion, Addition, Change].index(type(edit)), str(edit.plain)))
+    return tuple((edit, counts[edit] / len(sets)) for edit in ordered)
 
 
 @cache
@@ -372,23 +439,15 @@ def versions() -> dict[str, str]:
     }
 
 
-def _node_list(target: Iterable[int] | Tensor, num_nodes: int) -> list[int]:
-    if isinstance(target, (torch.Tensor, np.ndarray)):
-        values = torch.as_tensor(target)
-        if values.dtype == torch.bool:
-            if values.shape != (num_nodes,):
-                raise InputError(f"the mask has shape {tuple(values.shape)}, but the graph has {num_nodes} nodes")
-            return [int(node) for node in values.nonzero().flatten()]
-        target = values.flatten().tolist()
-    nodes = list(target)
-    for node in nodes:
-        if isinstance(node, bool) or not isinstance(node, (int, np.integer)):
-            raise InputError(f"{node!r} is not a node; nodes are whole numbers from 0 to {num_nodes - 1}")
-    return [int(node) for node in nodes]
+def _num_nodes(data: Data | HeteroData, node_type: str | None) -> int:
+    if isinstance(data, HeteroData):
+        return int(data[node_type].num_nodes) if node_type in data.node_types else 0
+    return int(data.num_nodes or 0)
 
 
-def _shown(
-    results: Iterator[tuple[int, Counterfactual]], total: int, progress: bool
-) -> Iterator[tuple[int, Counterfactual]]:
+Shown = TypeVar("Shown")
+
+
+def _shown(results: Iterator[Shown], total: int, progress: bool) -> Iterator[Shown]:
     """The same results, with a progress bar where one is wanted and standard error is a terminal."""
-    yield from tqdm(results, total=total, unit="node", desc="explaining", disable=None if progress else True)
+    yield from tqdm(results, total=total, unit="target", desc="explaining", disable=None if progress else True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,14 +25,33 @@ class Goal:
     Attributes:
         wanted: the class to reach; None for any other class.
         least: by how much, in scores, it must lead over every class it may not be.
+        probability: the least probability that it must have.
+        threshold: for a model that returns one number, where the upper of two classes begins: class 0 is at most this,
+            class 1 is above. ``least`` is then how far beyond it the number must be.
     """
 
     wanted: int | None = None
     least: float = 0.0
+    probability: float | None = None
+    threshold: float | None = None
 
     def __str__(self) -> str:
-        target = "any other class" if self.wanted is None else f"class {self.wanted}"
-        return f"{target}, by at least {self.least:g}" if self.least else target
+        words = ["any other class" if self.wanted is None else f"class {self.wanted}"]
+        if self.threshold is not None:
+            words.append(f"above or below {self.threshold:g}")
+        if self.least:
+            words.append(f"by at least {self.least:g}")
+        if self.probability is not None:
+            words.append(f"with a probability of at least {self.probability:g}")
+        return ", ".join(words)
+
+    @property
+    def lead(self) -> float:
+        """What the lead over every other class must be at least: necessary, and without a probability enough."""
+        if self.probability is None or self.probability <= 0.5:
+            return self.least
+        # p / (1 - p) is the ratio to all other classes together, so to each of them it is no less.
+        return max(self.least, math.log(self.probability / (1 - self.probability)))
 
     def check(self, num_classes: int) -> None:
         """Refuse a goal that this model cannot have.
@@ -43,6 +63,12 @@ class Goal:
             raise InputError(f"class {self.wanted} is wanted, but the model has classes 0 to {num_classes - 1}")
         if not self.least >= 0:
             raise InputError(f"the least margin is {self.least}; it cannot be negative")
+        if self.probability is not None and not 0 < self.probability < 1:
+            raise InputError(f"the least probability is {self.probability}; it must lie between 0 and 1")
+        if self.probability is not None and self.threshold is not None:
+            raise InputError("a model that returns one number gives no probabilities; use least instead of probability")
+        if self.threshold is not None and not math.isfinite(self.threshold):
+            raise InputError(f"the threshold is {self.threshold}; give a finite number")
 
     def margin(self, logits: Tensor, before: Tensor | int) -> Tensor:
         """How far each row of scores is from the goal: positive before it is reached, negative after."""
@@ -72,4 +98,9 @@ class Goal:
         met = predicted != before if self.wanted is None else predicted == self.wanted
         # A model that breaks down after an edit predicts nothing.
         met &= ~(np.isnan(scores) | (scores == np.inf)).any(axis=1)
-        return margins, met & (margins <= -self.least) if self.least else met
+        if self.least:
+            met &= margins <= -self.least
+        if self.probability is not None:
+            with np.errstate(invalid="ignore"):
+                met &= self.probability * np.exp(scores - scores.max(axis=1)[:, None]).sum(axis=1) <= 1
+        return margins, met

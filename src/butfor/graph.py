@@ -8,22 +8,31 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
+from torch_geometric.data import HeteroData
 
 from butfor.datasets.validate import validate
+from butfor.edits import Deletion
 from butfor.errors import GraphError, InputError
+from butfor.hetero import Types
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
     from torch import Tensor
     from torch_geometric.data import Data
 
-__all__ = ["Flow", "Graph", "Neighbourhood"]
+    from butfor.edits import Relation
+
+__all__ = ["EDGE_FIELDS", "Flow", "Graph", "Link", "LinkKey", "Neighbourhood"]
 
 Flow = Literal["source_to_target", "target_to_source"]
 
-EDGE_FIELDS = ("edge_weight", "edge_attr")
+# An edge as a user writes it, and as the number of its relation (0 where there is one type) and two node ids.
+Link = tuple[int, int] | tuple[tuple[str, str, str], int, int]
+LinkKey = tuple[int, int, int]
+
+EDGE_FIELDS = ("edge_weight", "edge_attr", "edge_type")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +43,13 @@ class Neighbourhood:
     that sums run in the same order as on the whole graph.
 
     Attributes:
-        targets: the original ids of the nodes it serves (one node, or the pair of a link).
+        targets: the original ids of the nodes it serves: one node, the pair of a link, none for a whole graph.
         centres: their positions among ``nodes``.
         nodes: original node ids, ascending.
         edges: original edge columns, ascending.
         edge_index: the edges, relabelled to positions in ``nodes``.
-        distance: hops from each node to the nearest target along the edges that carry messages.
+        distance: hops from each node to the nearest target along the edges that carry messages; 0 everywhere
+            where the target is the whole graph.
         hops: how far it reaches; None where it is the whole graph.
     """
 
@@ -64,7 +74,10 @@ class Neighbourhood:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A PyG ``Data`` with what finds a neighbourhood quickly: its edges grouped by the node they reach.
+    """A PyG graph with what finds a neighbourhood quickly: its edges grouped by the node they reach.
+
+    The nodes of a ``HeteroData`` are numbered type after type, and so are its edges (`types` says which is which);
+    it counts as directed, except that a relation and its reverse are one.
 
     What it makes of irregular input, on purpose:
 
@@ -77,19 +90,23 @@ class Graph:
     * *edge weights and attributes* follow their edges into every neighbourhood and edited graph.
     """
 
-    data: Data
+    data: Data | HeteroData
     directed: bool
     edge_index: NDArray[np.int64]
+    types: Types | None = None
     _pointers: dict[Flow, tuple[NDArray[np.int64], ...]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, data: Data, directed: bool | None = None) -> Graph:
-        """Read a PyG ``Data``.
+    def of(cls, data: Data | HeteroData, directed: bool | None = None) -> Graph:
+        """Read a PyG ``Data`` or ``HeteroData``.
 
         Raises:
             GraphError: the data are malformed (see `butfor.datasets.validate`).
         """
         validate(data)
+        if isinstance(data, HeteroData):
+            types, edge_index = Types.of(data)
+            return cls(data, True, edge_index, types)
         edge_index = data.edge_index.detach().cpu().numpy().astype(np.int64, copy=False)
         if directed is None:
             directed = not _is_symmetric(data, edge_index)
@@ -107,13 +124,33 @@ class Graph:
 
     @property
     def x(self) -> Tensor:
-        """The node features."""
+        """The node features of a graph of one type."""
         x = self.data.x
         assert isinstance(x, torch.Tensor)
         return x
 
+    @property
+    def device(self) -> torch.device:
+        """Where its tensors are."""
+        device: torch.device = next(iter(self.data.edge_stores)).edge_index.device
+        return device
+
+    def node_fields(self) -> dict[str, Tensor]:
+        """What the nodes of a graph of one type have besides features and labels."""
+        found = {name: self.data[name] for name in self.data.keys()}  # noqa: SIM118 (a Data iterates over pairs)
+        known = ("x", "y", "batch", "ptr", "edge_index")
+        return {
+            name: value
+            for name, value in found.items()
+            if isinstance(value, torch.Tensor)
+            and name not in known
+            and not name.startswith("edge_")
+            and value.dim()
+            and value.size(0) == self.num_nodes
+        }
+
     def edge_fields(self) -> dict[str, Tensor]:
-        """What the edges carry: weights and attributes, where there are any."""
+        """What the edges of a graph of one type carry: weights, attributes, types."""
         found = {name: getattr(self.data, name, None) for name in EDGE_FIELDS}
         return {name: value for name, value in found.items() if value is not None}
 
@@ -127,22 +164,90 @@ class Graph:
             raise InputError(f"node {node} is not in this graph (0 to {self.num_nodes - 1})")
         return node
 
+    def relation(self, relation: Relation) -> int:
+        """The number of a relation, by its name; that of its reverse is the same.
+
+        Raises:
+            InputError: there is none.
+        """
+        if self.types is None:
+            raise InputError(f"relations names {relation}, but this graph has one type of edges")
+        return self.types.relation(relation)
+
+    def link_key(self, link: Link) -> LinkKey:
+        """An edge as a key that does not depend on how it was written.
+
+        Raises:
+            InputError: a node is not in the graph, or the type of the edge is missing or unknown.
+        """
+        if self.types is not None:
+            return self.types.link_key(link)
+        if len(link) != 2:
+            raise InputError(f"{link} is no edge of this graph; give the pair of its nodes")
+        source, target = self.check_node(link[0]), self.check_node(link[1])
+        return (0, source, target) if self.directed else (0, min(source, target), max(source, target))
+
+    def has_link(self, key: LinkKey) -> bool:
+        """Whether there is such an edge."""
+        return bool(self.columns_of(key))
+
     def has_edge(self, source: int, target: int) -> bool:
         """Whether there is an edge from ``source`` to ``target``."""
         _, senders, _ = self._into(np.array([self.check_node(target)]), "source_to_target")
         return bool((senders == self.check_node(source)).any())
 
+    def columns_of(self, key: LinkKey) -> list[int]:
+        """The edge columns that a link is made of: all its copies, both directions where they are one."""
+        relation, u, v = key
+        found: list[int] = []
+        for source, target in ((u, v), (v, u)) if u != v else ((u, v),):
+            columns, senders, _ = self._into(np.array([target]), "source_to_target")
+            found += columns[senders == source].tolist()
+            if self.directed and self.types is None:
+                break
+        if self.types is None or not found:
+            return sorted(found)
+        columns = np.array(sorted(found))
+        first, second, kind = self.types.links(self.edge_index[:, columns], columns)
+        same: list[int] = columns[(kind == relation) & (first == u) & (second == v)].tolist()
+        return same
+
+    def links(self, near: Neighbourhood) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """For each edge column of a neighbourhood its link: two positions and the number of its relation."""
+        if self.types is not None:
+            return self.types.links(near.edge_index, near.edges)
+        first, second = near.edge_index if self.directed else np.sort(near.edge_index, axis=0)
+        return first, second, np.zeros_like(first)
+
+    def deletion(self, source: int, target: int, relation: int) -> Deletion:
+        """The deletion of a link, in the words of the user's graph."""
+        if self.types is None:
+            return Deletion(int(source), int(target))
+        return Deletion(self.types.local(source)[1], self.types.local(target)[1], self.types.relations[relation])
+
     def neighbourhood(
-        self, targets: int | Sequence[int], hops: int | None, flow: Flow = "source_to_target"
+        self,
+        targets: int | Sequence[int],
+        hops: int | None,
+        flow: Flow = "source_to_target",
+        joins: Collection[LinkKey] = (),
     ) -> Neighbourhood:
         """The subgraph on all nodes whose messages reach a target within ``hops``, or the whole graph.
 
-        Costs time and memory in proportion to the edges of its nodes, whatever the size of the graph.
+        Costs time and memory in proportion to the edges of its nodes, whatever the size of the graph. Where
+        edges may be added (``joins``), messages along them count too.
 
         Raises:
             InputError: a target is not in the graph.
         """
         wanted = (targets,) if isinstance(targets, int) else tuple(targets)
+        if not wanted:
+            return self._whole((), np.arange(self.num_nodes), np.zeros(self.num_nodes, dtype=np.int64))
+        if joins:
+            keys, distance = self._reach_joined(wanted, self.num_nodes if hops is None else hops, flow, joins)
+            if hops is None:
+                return self._whole(wanted, keys, distance)
+            return self._induced([wanted], keys, distance, hops, flow)[0]
         return self.neighbourhoods([wanted], hops, flow)[0]
 
     def neighbourhoods(
@@ -173,17 +278,15 @@ class Graph:
             return [self._whole(group, keys[mine] % self.num_nodes, distance[mine]) for group, mine in pairs]
         return self._induced(groups, keys, distance, hops, flow)
 
-    def without(self, columns: NDArray[np.int64]) -> tuple[Tensor, dict[str, Tensor]]:
-        """The edge index and edge fields of the whole graph with these edge columns deleted."""
-        kept = torch.ones(self.edge_index.shape[1], dtype=torch.bool, device=self.data.edge_index.device)
-        kept[torch.as_tensor(columns, device=kept.device)] = False
-        fields = {name: value[kept] for name, value in self.edge_fields().items()}
-        return self.data.edge_index[:, kept], fields
-
     def fingerprint(self) -> str:
         """A short hash of the nodes, edges and features: the same graph has the same one anywhere."""
         digest = hashlib.sha256(str(self.num_nodes).encode())
-        tensors: dict[str, Any] = {"edge_index": self.data.edge_index, "x": self.x, **self.edge_fields()}
+        if self.types is not None:
+            stores = {**dict(self.data.node_items()), **dict(self.data.edge_items())}
+            names = ("x", "edge_index", *EDGE_FIELDS)
+            tensors = {f"{kind}{name}": one[name] for kind, one in stores.items() for name in names if name in one}
+        else:
+            tensors = {"edge_index": self.data.edge_index, "x": self.x, **self.edge_fields()}
         for name, value in tensors.items():
             array = np.ascontiguousarray(value.detach().cpu().numpy())
             digest.update(f"{name}{array.dtype}{array.shape}".encode())
@@ -246,6 +349,27 @@ class Graph:
             order = np.argsort(keys, kind="stable")
             keys, distance = keys[order], distance[order]
         return keys, distance
+
+    def _reach_joined(
+        self, targets: tuple[int, ...], hops: int, flow: Flow, joins: Collection[LinkKey]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """As `_reach` for one group, in the graph with all ``joins`` added."""
+        into: dict[int, list[int]] = {}
+        for _, u, v in joins:
+            for source, target in ((u, v),) if self.directed else ((u, v), (v, u)):
+                sender, receiver = (source, target) if flow == "source_to_target" else (target, source)
+                into.setdefault(receiver, []).append(sender)
+        distance = {self.check_node(node): 0 for node in targets}
+        frontier = list(distance)
+        for hop in range(1, hops + 1):
+            _, senders, _ = self._into(np.array(frontier, dtype=np.int64), flow)
+            reached = {*senders.tolist(), *(sender for node in frontier for sender in into.get(node, ()))}
+            frontier = sorted(reached - distance.keys())
+            if not frontier:
+                break
+            distance.update(dict.fromkeys(frontier, hop))
+        nodes = np.array(sorted(distance), dtype=np.int64)
+        return nodes, np.array([distance[node] for node in nodes.tolist()], dtype=np.int64)
 
     def _induced(
         self,

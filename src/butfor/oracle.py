@@ -2,21 +2,22 @@
 
 `ModelOracle` knows nothing of any kind of layer. It deletes the edges for real, puts many edited
 neighbourhoods side by side into one disjoint graph and runs the user's own model on it once. Gradients
-come from the model's own ``edge_weight`` argument, where weight 0 was *seen* to equal deletion.
+come from soft edges (`butfor.soften`) and features, where 0/1 weights were *seen* to equal the true edits.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from butfor.copies import Copies
 from butfor.edits import pack
-from butfor.gcn.degrees import degrees_from
-from butfor.predictor import untouched
+from butfor.predictor import Inputs, untouched
+from butfor.soften import soft_edges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,8 +43,9 @@ FAITHFUL = 1e-4
 class Relaxation(ABC):
     """The model's scores for several targets as a smooth function of one weight per edit.
 
-    Weight 1 keeps an edge and 0 deletes it. The weights of all targets lie in one vector; those of
-    target ``i`` are ``pointers[i]`` to ``pointers[i + 1]``.
+    Weight 1 leaves everything as it is and 0 makes the edit: an edge is gone, or there, or a feature has its
+    new value. The weights of all targets lie in one vector; those of target ``i`` are ``pointers[i]`` to
+    ``pointers[i + 1]``.
     """
 
     pointers: NDArray[np.int64]
@@ -75,7 +77,7 @@ class Oracle(ABC):
 
     @abstractmethod
     def logits(self, asked: Sequence[tuple[Edits, NDArray[np.int64]]]) -> list[Tensor]:
-        """For each target's edits and packed edit sets, one row of scores per set, by true deletion."""
+        """For each target's edits and packed edit sets, one row of scores per set, by making the edits."""
 
     @abstractmethod
     def relax(self, asked: Sequence[Edits]) -> Relaxation | None:
@@ -128,7 +130,7 @@ class ModelOracle(Oracle):
         predictor: the model.
         graph: the whole graph.
         separable: whether copies side by side do not disturb each other. A model that pools or
-            normalises over all nodes is not separable, and sees one edited graph at a time.
+            normalises over all nodes without being told of copies is not, and sees one edited graph at a time.
         max_numbers: how much one run of the model may hold (see `MAX_NUMBERS`).
     """
 
@@ -136,6 +138,7 @@ class ModelOracle(Oracle):
     graph: Graph
     separable: bool = True
     max_numbers: int = MAX_NUMBERS
+    _last: dict[Edits, Relaxation | None] = field(default_factory=dict, repr=False)
 
     def logits(self, asked: Sequence[tuple[Edits, NDArray[np.int64]]]) -> list[Tensor]:
         """True deletion, in runs that fit into memory."""
@@ -148,19 +151,28 @@ class ModelOracle(Oracle):
         rows: list[Tensor] = []
         with untouched(self.predictor.model), torch.no_grad():
             for run in self._runs(pieces):
-                rows.append(self._run(run))
+                rows.append(self.predictor(Copies.of(run)))
         together = torch.cat(rows) if rows else self.predictor.logits[:0]
         return list(torch.split(together, [len(sets) for _, sets in asked]))
 
     def relax(self, asked: Sequence[Edits]) -> Relaxation | None:
-        """By the model's ``edge_weight``, if 0/1 weights give what deletion gives on these targets."""
-        if not (self.predictor.takes_weight and self.separable and asked):
+        """By soft edges and features, if 0/1 weights give what the true edits give on these targets."""
+        if not asked or self.graph.types is not None or (len(asked) > 1 and not self.separable):
             return None
-        relaxation = _ModelRelaxation(self, asked)
+        if len(asked) > 1:
+            return self._relaxed(asked)
+        # A search asks for the same one again and again.
+        if asked[0] not in self._last:
+            self._last.clear()
+            self._last[asked[0]] = self._relaxed(asked)
+        return self._last[asked[0]]
+
+    def _relaxed(self, asked: Sequence[Edits]) -> Relaxation | None:
         try:
+            relaxation = _ModelRelaxation(self, asked)
             return relaxation if self._faithful(relaxation, asked) else None
-        except (RuntimeError, TypeError, ValueError):
-            # It names an edge_weight, or takes anything, but cannot do with one.
+        except (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError):
+            # A layer is called in a way that soft edges do not know.
             return None
 
     def extensions(
@@ -200,7 +212,12 @@ class ModelOracle(Oracle):
 
     def _numbers(self, edits: Edits) -> int:
         near = edits.neighbourhood
-        return (near.num_nodes + near.num_edges) * max(self.graph.x.size(1), NARROWEST)
+        return (near.num_nodes + edits.all_ends.shape[1]) * max(self._width, NARROWEST)
+
+    @property
+    def _width(self) -> int:
+        widths: list[int] = [store.x.size(1) for store in self.graph.data.node_stores]
+        return max(widths)
 
     def _cuts(self, edits: Edits, count: int) -> int:
         if not self.separable:
@@ -219,32 +236,11 @@ class ModelOracle(Oracle):
             room -= size
         return runs
 
-    def _run(self, run: list[tuple[Edits, NDArray[np.int64]]]) -> Tensor:
-        nodes, ends, columns, centres = [], [], [], []
-        offset = 0
-        for edits, sets in run:
-            near = edits.neighbourhood
-            shifts = offset + near.num_nodes * np.arange(len(sets))
-            copy, column = np.nonzero(edits.kept(sets))
-            ends.append(near.edge_index[:, column] + shifts[copy])
-            columns.append(near.edges[column])
-            nodes.append(np.tile(near.nodes, len(sets)))
-            centres.append(near.centres[0] + shifts)
-            offset += near.num_nodes * len(sets)
-        return self._score(nodes, ends, columns, centres)
-
-    def _score(self, *parts: list[NDArray[np.int64]]) -> Tensor:
-        device = self.graph.x.device
-        nodes, ends, columns, centres = (torch.from_numpy(np.concatenate(part, axis=-1)).to(device) for part in parts)
-        carried = self.graph.edge_fields()
-        fields = {name: carried[name][columns] for name in self.predictor.fields}
-        return self.predictor(self.graph.x[nodes], ends, fields)[centres]
-
     def _faithful(self, relaxation: Relaxation, asked: Sequence[Edits]) -> bool:
         random = np.random.default_rng(0)
         first = asked[:: max(len(asked) // 8, 1)][:8]
         for probability in (0.0, 0.1, 0.5, 1.0):
-            masks = [random.random(len(edits)) < probability for edits in asked]
+            masks = [edits.tidy(random.random((1, len(edits))) < probability)[0] for edits in asked]
             weights = torch.from_numpy(1.0 - np.concatenate(masks)).to(self.predictor.logits)
             with torch.no_grad():
                 soft = relaxation.logits(weights)
@@ -257,42 +253,49 @@ class ModelOracle(Oracle):
 
 
 class _ModelRelaxation(Relaxation):
-    """All neighbourhoods side by side, their edges weighted."""
+    """All neighbourhoods side by side, with all edges that there are or may be, their weights between 0 and 1."""
 
     def __init__(self, oracle: ModelOracle, asked: Sequence[Edits]) -> None:
-        near = [edits.neighbourhood for edits in asked]
-        device = oracle.graph.x.device
-        shifts = np.concatenate([[0], np.cumsum([place.num_nodes for place in near])])
-        self.pointers = np.concatenate([[0], np.cumsum([len(edits) for edits in asked])])
-        total = self.pointers[-1]
-        edit_of = [
-            np.where(e.edit_of < 0, total, e.edit_of + first) for e, first in zip(asked, self.pointers, strict=False)
-        ]
-        ends = [place.edge_index + shift for place, shift in zip(near, shifts, strict=False)]
-        columns = torch.from_numpy(np.concatenate([place.edges for place in near])).to(device)
-        fields = oracle.graph.edge_fields()
         self._predictor = oracle.predictor
-        self._x = oracle.graph.x[torch.from_numpy(np.concatenate([place.nodes for place in near])).to(device)]
-        self._edge_index = torch.from_numpy(np.concatenate(ends, axis=1)).to(device)
-        self._fields = {name: fields[name][columns] for name in oracle.predictor.fields}
-        self._base = self._fields.pop("edge_weight", None)
-        # Edges that no edit deletes share one slot behind the weights, which always holds 1.
+        self.pointers = np.concatenate([[0], np.cumsum([len(edits) for edits in asked])])
+        nothing = pack([()])
+        copies = Copies.of([(edits, nothing) for edits in asked])
+        ends, columns, edit_of, added = [], [], [], []
+        changes: list[tuple[NDArray[Any], ...]] = []
+        row = 0
+        for edits, first in zip(asked, self.pointers, strict=False):
+            near, new = edits.neighbourhood, np.resize(edits.added.edit, len(edits.new_ends))
+            ends.append(edits.all_ends + row)
+            columns.append(np.concatenate([near.edges, np.full(len(new), -1)]))
+            # Edges that belong to no edit share one slot behind the weights, which always holds 1.
+            own = np.where(edits.edit_of < 0, self.pointers[-1], edits.edit_of + first)
+            edit_of.append(np.concatenate([own, new + first]))
+            added.append(np.arange(len(own) + len(new)) >= len(own))
+            what = edits.changes
+            changes.append((what.node + row, what.feature, what.after - what.before, what.edit + first))
+            row += near.num_nodes
+        self._inputs = oracle.predictor.inputs(
+            replace(copies, edge_index=np.concatenate(ends, axis=1), columns=np.concatenate(columns))
+        )
+        device = oracle.graph.device
         self._edit_of = torch.from_numpy(np.concatenate(edit_of)).to(device)
-        self._centres = torch.from_numpy(np.array([p.centres[0] for p in near]) + shifts[:-1]).to(device)
+        self._added = torch.from_numpy(np.concatenate(added)).to(device)
+        self._changes = [torch.from_numpy(np.concatenate(part)).to(device) for part in zip(*changes, strict=True)]
 
     def logits(self, weights: Tensor, degrees: Tensor | None = None) -> Tensor:
-        message = self._columns(weights)
-        model = self._predictor.model
-        with untouched(model):
-            if degrees is None:
-                return self._score(message)
-            with degrees_from(model, self._edge_index, message, self._columns(degrees)):
-                return self._score(message)
+        inputs, model = self._changed(weights), self._predictor.model
+        counted = None if degrees is None else self._columns(degrees)
+        with untouched(model), soft_edges(model, inputs.edge_index, self._columns(weights), counted):
+            return self._predictor.score(inputs)
 
     def _columns(self, weights: Tensor) -> Tensor:
         columns = torch.cat([weights, weights.new_ones(1)])[self._edit_of]
-        return columns if self._base is None else columns * self._base.view(-1)
+        return torch.where(self._added, 1 - columns, columns)
 
-    def _score(self, edge_weight: Tensor) -> Tensor:
-        fields = {**self._fields, "edge_weight": edge_weight}
-        return self._predictor(self._x, self._edge_index, fields)[self._centres]
+    def _changed(self, weights: Tensor) -> Inputs:
+        row, feature, difference, edit = self._changes
+        if not len(edit):
+            return self._inputs
+        x = self._inputs.x
+        step = (1 - weights[edit]) * difference.to(weights)
+        return replace(self._inputs, x=x.index_put((row, feature), step.to(x.dtype), accumulate=True))

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from butfor.edits import Edits, EditSpace
+    from butfor.edits import Edits
     from butfor.goal import Goal
     from butfor.graph import Flow, Graph, Neighbourhood
     from butfor.oracle import Oracle
     from butfor.predictor import Predictor
+    from butfor.space import EditSpace
 
 __all__ = ["Poser"]
 
@@ -53,81 +54,94 @@ class Poser:
     space: EditSpace
     seed: int
     _probed: int = field(default=0, init=False, repr=False)
-    _ahead: dict[int, Neighbourhood] = field(default_factory=dict, init=False, repr=False)
+    _ahead: dict[tuple[int, ...], Neighbourhood] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        countable = self.predictor.depth > 0 and self.predictor.flow is not None
+        countable = self.predictor.depth > 0 and self.predictor.flow is not None and self.predictor.task != "graph"
         self.hops: int | None = self.predictor.depth + 1 if countable else None
 
-    def pose(self, node: int) -> Problem:
-        """The problem of one node.
+    def pose(self, target: tuple[int, ...]) -> Problem:
+        """The problem of one target: a node, the two of a link, nothing for the whole graph.
 
         Raises:
             ModelError: not even the whole graph gives the same scores twice.
         """
+        logits = self.predictor.intact([target])[0]
         while True:
-            edits = self._edits(node)
-            for oracle in self._oracles:
-                if self._agrees(oracle, edits):
-                    note = WHOLE_GRAPH if self.hops is None else ""
-                    logits = self.predictor.logits[node]
+            edits, note = self._edits(target)
+            for oracle in self._oracles(edits):
+                if self._agrees(oracle, edits, logits):
+                    if target and self.hops is None:
+                        note = f"{WHOLE_GRAPH} {note}".strip()
                     return Problem(self.graph, self.predictor, oracle, edits, self.goal, logits, self.seed, note)
             self._widen(edits)
 
     def _widen(self, edits: Edits) -> None:
         if self.hops is None:
-            name, node = type(self.predictor.model).__name__, edits.neighbourhood.targets[0]
+            name = type(self.predictor.model).__name__
+            what = " ".join(map(str, ("node", *edits.neighbourhood.targets))) if edits.neighbourhood.targets else "it"
             raise ModelError(
-                f"{name} gives node {node} different scores on the same graph; "
+                f"{name} gives {what} different scores on the same graph; "
                 "a model that draws random numbers in evaluation mode cannot be explained"
             )
         wider = 2 * self.hops
         covered = edits.neighbourhood.num_nodes == self.graph.num_nodes or wider > self.graph.num_nodes
         self.hops = None if covered else wider
 
-    def look_ahead(self, nodes: Sequence[int], most: int) -> None:
-        """Find the neighbourhoods of nodes that will be posed soon: together that takes a fraction of the time.
+    def look_ahead(self, targets: Sequence[tuple[int, ...]], most: int) -> None:
+        """Find the neighbourhoods of targets that will be posed soon: together that takes a fraction of the time.
 
         Of so many of them that at most ``most`` edges have to be looked at.
         """
-        groups = [(node,) for node in nodes] if self.hops else []
+        groups = list(targets) if self.hops and self.predictor.task == "node" and not self.space.add else []
         found = self.graph.neighbourhoods(groups, self.hops, self._flow, most) if groups else []
-        self._ahead = {near.targets[0]: near for near in found}
+        self._ahead = {near.targets: near for near in found}
 
     @property
     def _flow(self) -> Flow:
         return self.predictor.flow or "source_to_target"
 
-    def _edits(self, node: int) -> Edits:
-        near = self._ahead.pop(node, None)
+    def _edits(self, target: tuple[int, ...]) -> tuple[Edits, str]:
+        near = self._ahead.pop(target, None)
         if near is None or near.hops != self.hops:
-            near = self.graph.neighbourhood(node, self.hops, self._flow)
-        return self.space.edits(near, self.graph.directed)
+            near = self.graph.neighbourhood(target, self.hops, self._flow)
+        if not self.space.add:
+            return self.space.edits(self.graph, near), ""
+        joins, note = self.space.joins(self.graph, near)
+        near = self.graph.neighbourhood(target, self.hops, self._flow, joins)
+        return self.space.edits(self.graph, near, joins), note
 
-    @property
-    def _oracles(self) -> tuple[Oracle, ...]:
-        return (*self._local, self._one_at_a_time) if self.hops is None else self._local
+    def _oracles(self, edits: Edits) -> tuple[Oracle, ...]:
+        """What may answer, the quickest first."""
+        fast = self._fast if self._fast is not None and edits.only_deletes else None
+        quick = () if fast is None else (fast,)
+        together = (self._general,) if self.predictor.separable else ()
+        alone = (self._one_at_a_time,) if self.hops is None else ()
+        return (*quick, *together, *alone)
 
     @cached_property
-    def _local(self) -> tuple[Oracle, ...]:
-        general = ModelOracle(self.predictor, self.graph)
-        fast = gcn_oracle(general)
-        return (general,) if fast is None else (fast, general)
+    def _general(self) -> ModelOracle:
+        return ModelOracle(self.predictor, self.graph)
+
+    @cached_property
+    def _fast(self) -> Oracle | None:
+        return gcn_oracle(self._general)
 
     @cached_property
     def _one_at_a_time(self) -> Oracle:
         return ModelOracle(self.predictor, self.graph, separable=False)
 
-    def _agrees(self, oracle: Oracle, edits: Edits) -> bool:
+    def _agrees(self, oracle: Oracle, edits: Edits, logits: Tensor) -> bool:
         # The place must be large enough, and a copy edited beyond recognition beside it must not disturb it.
-        sets = [np.arange(0), np.arange(len(edits))]
-        truths = {0: self.predictor.logits[edits.neighbourhood.targets[0]]}
+        everything = edits.tidy(np.ones((1, len(edits)), dtype=bool))[0]
+        sets = [np.arange(0), np.flatnonzero(everything)]
+        truths = {0: logits}
         if self.hops is not None and self._probed < PROBED:
             self._probed += 1
-            half = np.random.default_rng(self._probed).permutation(len(edits))[: len(edits) // 2 + 1]
+            half = np.random.default_rng(self._probed).permutation(sets[1])[: len(sets[1]) // 2 + 1]
             sets.append(np.sort(half))
             rows = (1, 2) if self._probed == 1 else (2,)
-            truths |= {row: scores_after(self.graph, self.predictor, edits, sets[row]) for row in rows}
+            truths |= {row: scores_after(self.predictor, edits, sets[row]) for row in rows}
         try:
             scores = oracle.logits([(edits, pack(sets))])[0]
         except (RuntimeError, IndexError, ValueError):

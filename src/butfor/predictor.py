@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import torch
 from torch_geometric.nn import MessagePassing
 from torch_geometric.nn.models.basic_gnn import BasicGNN
 
-from butfor.errors import ModelError
+from butfor.copies import Copies
+from butfor.errors import InputError, ModelError
 from butfor.graph import EDGE_FIELDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from numpy.typing import NDArray
     from torch import Tensor, nn
 
     from butfor.graph import Flow, Graph
 
-__all__ = ["Predictor", "untouched"]
+__all__ = ["Inputs", "Predictor", "Task", "untouched"]
+
+Task = Literal["node", "link", "graph"]
 
 
 @contextmanager
@@ -56,83 +62,288 @@ def untouched(model: nn.Module) -> Iterator[None]:
 
 
 @dataclass(frozen=True, eq=False)
+class Inputs:
+    """What the model is given for some copies: tensors, or dictionaries of them by type."""
+
+    x: Any
+    edge_index: Any
+    fields: dict[str, Any]
+    centres: Tensor
+    owner: Tensor
+
+
+@dataclass(frozen=True, eq=False)
 class Predictor:
-    """A node classifier: features and edges in, one row of class scores per node out.
+    """A model and a graph: edited copies of it in, one row of class scores per target out.
+
+    A model that returns one number is a classifier of two classes, below and above a threshold.
 
     Attributes:
         model: any module whose ``forward`` takes ``x`` and ``edge_index``.
-        fields: the edge fields of the graph (``edge_weight``, ``edge_attr``) that it takes as well.
-        takes_weight: whether ``forward`` takes an ``edge_weight``, which is what a relaxation needs.
+        graph: the whole graph.
+        task: what is predicted: something of each node, of pairs of nodes, or of the whole graph.
+        node_type: in a graph of several types, the type that is predicted.
+        fields: what of the graph besides features and edges it takes as well.
+        takes: the names of all arguments of ``forward``.
+        threshold: where the upper of two classes begins; None for a model that scores classes.
         probabilities: whether it returns probabilities; scores are then their logarithms.
         depth: how many times it passes messages along edges, counted while it ran.
         flow: the direction its messages take; None where layers disagree.
-        logits: its scores for every node of the intact graph.
+        logits: its scores on the intact graph: for every node, or one row for the whole graph. Of a link predictor
+            a single row, of any pair.
     """
 
     model: nn.Module
+    graph: Graph
+    task: Task
+    node_type: str | None
     fields: tuple[str, ...]
-    takes_weight: bool
+    takes: frozenset[str]
+    threshold: float | None
     probabilities: bool
     depth: int
     flow: Flow | None
     logits: Tensor
 
     @classmethod
-    def of(cls, model: nn.Module, graph: Graph) -> Predictor:
+    def of(
+        cls,
+        model: nn.Module,
+        graph: Graph,
+        task: Task = "node",
+        *,
+        node_type: str | None = None,
+        threshold: float | None = None,
+        probabilities: bool | None = None,
+    ) -> Predictor:
         """Run the model once on the whole graph and learn how it wants to be called.
 
         Raises:
-            ModelError: it fails on this graph, or what it returns are not class scores of its nodes.
+            ModelError: it fails on this graph, or what it returns are not scores of what is to be predicted.
+            InputError: the type of the nodes is missing or unknown.
         """
-        accepted = _accepted(model)
-        fields = tuple(name for name in graph.edge_fields() if name in accepted)
-        layers = [module for module in model.modules() if isinstance(module, MessagePassing)]
-        calls: list[object] = []
-        handles = [layer.register_propagate_forward_pre_hook(lambda *_: calls.append(None)) for layer in layers]
-        values = {name: graph.edge_fields()[name] for name in fields}
+        takes = frozenset(_accepted(model))
+        if task == "link" and "edge_label_index" not in takes and not _has_decoder(model):
+            raise ModelError(
+                f"{type(model).__name__} does not say how it predicts links: its forward must take edge_label_index, "
+                "or it must have encode(x, edge_index) and decode(z, edge_label_index)"
+            )
+        draft = cls(
+            model=model,
+            graph=graph,
+            task=task,
+            node_type=_checked_type(graph, task, node_type),
+            fields=_fields(graph, takes),
+            takes=takes,
+            threshold=threshold,
+            probabilities=False,
+            depth=0,
+            flow=None,
+            logits=torch.empty(0, 2),
+        )
+        layers = {name: module for name, module in model.named_modules() if isinstance(module, MessagePassing)}
+        calls: Counter[str] = Counter()
+        handles = [
+            layer.register_propagate_forward_pre_hook(lambda *_, name=name: calls.update([name]))
+            for name, layer in layers.items()
+        ]
         try:
             with untouched(model), torch.no_grad():
-                out = model(graph.x, graph.data.edge_index, **values)
+                out = draft._output(draft.inputs(Copies.whole(graph, draft._everything())))
+        except ModelError:
+            raise
         except Exception as error:
-            name, width = type(model).__name__, graph.x.size(1)
-            reason = _first_line(error)
-            raise ModelError(f"{name} fails on this graph of {width} features per node: {reason}") from error
+            name = type(model).__name__
+            width = "" if graph.types is not None else f" of {graph.x.size(1)} features per node"
+            raise ModelError(f"{name} fails on this graph{width}: {_first_line(error)}") from error
         finally:
             for handle in handles:
                 handle.remove()
-        _check_output(out, graph, type(model).__name__)
-        flows = {layer.flow for layer in layers}
-        return cls(
-            model=model,
-            fields=fields,
-            takes_weight="edge_weight" in accepted,
-            probabilities=bool((out >= 0).all() and torch.allclose(out.sum(1), torch.ones(()).to(out), atol=1e-4)),
-            depth=len(calls),
+        _check_numbers(out, type(model).__name__)
+        if probabilities is None:
+            sums_to_one = torch.allclose(out.sum(-1), torch.ones(()).to(out), atol=1e-4)
+            probabilities = bool(threshold is None and (out >= 0).all() and sums_to_one)
+        flows = {layer.flow for layer in layers.values()}
+        drafted = replace(draft, probabilities=probabilities)
+        return replace(
+            drafted,
+            depth=_depth(calls, graph),
             flow=flows.pop() if len(flows) == 1 else None,
-            logits=out,
-        )._with_scores()
+            logits=drafted._scores(out),
+        )
 
-    def __call__(self, x: Tensor, edge_index: Tensor, fields: dict[str, Tensor]) -> Tensor:
-        """The class scores of every node."""
-        return self._scores(self.model(x, edge_index, **fields))
+    def _everything(self) -> NDArray[np.int64]:
+        """All nodes of the predicted type, the whole graph, or any pair: one line each."""
+        if self.task == "graph":
+            return np.empty((1, 0), dtype=np.int64)
+        if self.task == "link":
+            return np.array([[0, self.graph.num_nodes - 1]])
+        return np.arange(*self.span)[:, None]
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The first node of the predicted type, and the first behind it."""
+        types = self.graph.types
+        if types is None or self.node_type is None:
+            return 0, self.graph.num_nodes
+        first, last = types.node_starts[types.node_types.index(self.node_type) :][:2]
+        return int(first), int(last)
+
+    def __call__(self, copies: Copies) -> Tensor:
+        """One row of scores for each answer wanted; call it inside `untouched`."""
+        return self.score(self.inputs(copies))
+
+    def score(self, inputs: Inputs) -> Tensor:
+        """The same from inputs that are made already."""
+        return self._scores(self._output(inputs))
+
+    def intact(self, targets: Sequence[tuple[int, ...]]) -> Tensor:
+        """The scores of these targets on the intact graph."""
+        if self.task == "node":
+            return self.logits[[target[0] - self.span[0] for target in targets]]
+        if self.task == "graph":
+            return self.logits
+        with untouched(self.model), torch.no_grad():
+            return self(Copies.whole(self.graph, targets))
 
     @property
     def num_classes(self) -> int:
         """How many classes there are."""
         return self.logits.size(1)
 
+    @property
+    def separable(self) -> bool:
+        """Whether it can tell copies side by side apart: a model of whole graphs needs to be told which is which."""
+        return self.task != "graph" or "batch" in self.takes
+
+    def inputs(self, copies: Copies) -> Inputs:
+        """The tensors that the model reads."""
+        graph, device = self.graph, self.graph.device
+        centres, owner = (torch.from_numpy(part).to(device) for part in (copies.centres, copies.owner))
+        if graph.types is not None:
+            return self._typed_inputs(copies, centres, owner)
+        nodes = None if copies.nodes is None else torch.from_numpy(copies.nodes).to(device)
+        x = graph.x if nodes is None else graph.x[nodes]
+        if len(copies.rows):
+            at = tuple(torch.from_numpy(part).to(device) for part in (copies.rows, copies.features))
+            x = x.clone() if nodes is None else x
+            x[at] = torch.from_numpy(copies.values).to(x)
+        of_nodes, of_edges = graph.node_fields(), graph.edge_fields()
+        fields = {}
+        for name in self.fields:
+            if name in of_edges:
+                fields[name] = _carried(of_edges[name], name, copies)
+            else:
+                fields[name] = of_nodes[name] if nodes is None else of_nodes[name][nodes]
+        return Inputs(x, torch.from_numpy(copies.edge_index).to(device), fields, centres, owner)
+
+    def _typed_inputs(self, copies: Copies, centres: Tensor, owner: Tensor) -> Inputs:
+        graph, device, types = self.graph, self.graph.device, self.graph.types
+        assert types is not None
+        nodes = np.arange(graph.num_nodes) if copies.nodes is None else copies.nodes
+        kind = np.searchsorted(types.node_starts, nodes, side="right") - 1
+        relation = np.searchsorted(types.edge_starts, copies.columns, side="right") - 1
+        # Where each row stands among those of its own type.
+        order = np.argsort(kind, kind="stable")
+        begins = np.searchsorted(kind[order], np.arange(len(types.node_types)))
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order)) - begins[kind[order]]
+        local = nodes - types.node_starts[kind]
+        x = {
+            name: graph.data[name].x[torch.from_numpy(local[kind == number]).to(device)]
+            for number, name in enumerate(types.node_types)
+        }
+        edges: dict[Any, Tensor] = {}
+        fields: dict[str, dict[Any, Tensor]] = {name: {} for name in self.fields}
+        for number, name in enumerate(types.relations):
+            mine = relation == number
+            edges[name] = torch.from_numpy(place[copies.edge_index[:, mine]]).to(device)
+            columns = torch.from_numpy(copies.columns[mine] - types.edge_starts[number]).to(device)
+            for field, values in fields.items():
+                stored = graph.data[name].get(field.removesuffix("_dict"))
+                if stored is not None:
+                    values[name] = stored[columns]
+        return Inputs(x, edges, fields, torch.from_numpy(place).to(device)[centres], owner)
+
+    def _output(self, inputs: Inputs) -> Tensor:
+        """What the model says, one row for each answer wanted."""
+        name = type(self.model).__name__
+        if self.task == "link" and "edge_label_index" not in self.takes:
+            model: Any = self.model
+            taken = _arguments(model.encode)
+            fields = {key: value for key, value in inputs.fields.items() if key in taken}
+            out = model.decode(model.encode(inputs.x, inputs.edge_index, **fields), inputs.centres.T)
+        else:
+            extra: dict[str, Any] = {}
+            if self.task == "link":
+                extra["edge_label_index"] = inputs.centres.T
+            elif self.task == "graph" and "batch" in self.takes:
+                extra["batch"] = inputs.owner
+            out = self.model(inputs.x, inputs.edge_index, **inputs.fields, **extra)
+        if isinstance(out, dict) and self.node_type in out:
+            out = out[self.node_type]
+        if not isinstance(out, torch.Tensor):
+            raise ModelError(f"{name} returns a {type(out).__name__}; a tensor of class scores is needed")
+        rows = len(inputs.centres)
+        if self.task == "node":
+            total = len(inputs.x[self.node_type]) if isinstance(inputs.x, dict) else len(inputs.x)
+            _check_shape(out, total, f"each of the {total} nodes", name, self.threshold)
+            return out[inputs.centres[:, 0]]
+        expected = rows if self.task == "link" else int(inputs.owner.max()) + 1
+        if self.task == "graph" and len(out) == len(inputs.owner) > expected:
+            raise ModelError(
+                f"{name} scores each node, and a whole graph is asked about: is it a node classifier, and "
+                "which node is meant?"
+            )
+        _check_shape(out, expected, f"each of the {expected} {self.task}s", name, self.threshold)
+        return out
+
     def _scores(self, out: Tensor) -> Tensor:
+        if self.threshold is not None:
+            above = out.reshape(len(out)) - self.threshold
+            # Two classes, below and above: only their difference counts.
+            return torch.stack([torch.zeros_like(above), above], dim=1)
         return out.clamp_min(torch.finfo(out.dtype).tiny).log() if self.probabilities else out
 
-    def _with_scores(self) -> Predictor:
-        return Predictor(**{**vars(self), "logits": self._scores(self.logits)})
+
+def _depth(calls: Counter[str], graph: Graph) -> int:
+    """How many times messages are passed one after another, from how often each layer passed them.
+
+    In a graph of several types the layers that PyG makes of one, one for each relation and named after it, work
+    side by side.
+    """
+    if graph.types is None:
+        return calls.total()
+    stages: dict[str, int] = {}
+    for name, count in calls.items():
+        parent, _, own = name.rpartition(".")
+        side_by_side = any(all(part in own for part in relation) for relation in graph.types.relations)
+        stage = parent if side_by_side else name
+        stages[stage] = max(stages.get(stage, 0), count)
+    return sum(stages.values())
 
 
-def _accepted(model: nn.Module) -> set[str]:
-    parameters = inspect.signature(model.forward).parameters
+def _carried(values: Tensor, name: str, copies: Copies) -> Tensor:
+    """What the edges of some copies carry."""
+    columns = torch.from_numpy(copies.columns).to(values.device)
+    carried = values[columns.clamp(min=0)] if len(values) else values.new_empty(len(columns), *values.shape[1:])
+    if bool((copies.columns < 0).any()):
+        carried[columns < 0] = torch.as_tensor(copies.carries.get(name, 1.0)).to(values)
+    return carried
+
+
+def _arguments(function: Any) -> set[str]:
+    parameters = inspect.signature(function).parameters
     names = set(parameters)
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         names |= set(EDGE_FIELDS)
+    return names
+
+
+def _accepted(model: nn.Module) -> set[str]:
+    names = _arguments(model.forward) if _overrides_forward(model) else set()
+    if _has_decoder(model) and "edge_label_index" not in names:
+        names |= _arguments(model.encode) - {"edge_label_index"}
     # PyG's ready-made models all name both, and refuse what their layers do not take.
     if isinstance(model, BasicGNN):
         if not model.supports_edge_weight:
@@ -142,14 +353,57 @@ def _accepted(model: nn.Module) -> set[str]:
     return names
 
 
-def _check_output(out: object, graph: Graph, name: str) -> None:
-    if not isinstance(out, torch.Tensor):
-        raise ModelError(f"{name} returns a {type(out).__name__}; a tensor of class scores per node is needed")
-    if out.dim() != 2 or out.size(0) != graph.num_nodes or out.size(1) < 2:
+def _overrides_forward(model: nn.Module) -> bool:
+    return getattr(type(model).forward, "__name__", "") != "_forward_unimplemented"
+
+
+def _has_decoder(model: nn.Module) -> bool:
+    return callable(getattr(model, "encode", None)) and callable(getattr(model, "decode", None))
+
+
+def _fields(graph: Graph, takes: frozenset[str]) -> tuple[str, ...]:
+    if graph.types is not None:
+        stores = graph.data.edge_stores
+        return tuple(
+            f"{name}_dict" for name in EDGE_FIELDS if f"{name}_dict" in takes and any(name in one for one in stores)
+        )
+    return tuple(name for name in (*graph.edge_fields(), *graph.node_fields()) if name in takes)
+
+
+def _checked_type(graph: Graph, task: Task, node_type: str | None) -> str | None:
+    if graph.types is None:
+        if node_type is not None:
+            raise InputError(f"node_type is {node_type!r}, but this graph has one type of nodes; leave it out")
+        return None
+    if task != "node":
+        raise InputError("in a graph of several node types only nodes can be explained")
+    if node_type is None:
+        known = " or ".join(map(repr, graph.types.node_types))
+        raise InputError(f"this graph has several node types; say which is predicted: node_type={known}")
+    graph.types.number(node_type, 0)
+    return node_type
+
+
+def _check_shape(out: Tensor, rows: int, what: str, name: str, threshold: float | None) -> None:
+    single = out.dim() <= 1 or (out.dim() == 2 and out.size(1) == 1)
+    fits = out.numel() == rows if single else out.dim() == 2 and out.size(0) == rows
+    if not fits:
         raise ModelError(
             f"{name} returns a tensor of shape {tuple(out.shape)}; one row of at least two class "
-            f"scores for each of the {graph.num_nodes} nodes is needed"
+            f"scores for {what} is needed, or one number and a threshold"
         )
+    if single and threshold is None:
+        raise ModelError(
+            f"{name} returns one number for {what}; say where another answer begins: Goal(threshold=0.5) for "
+            "probabilities, Goal(threshold=0.0) for raw scores of yes or no, any value for a regression"
+        )
+    if not single and threshold is not None:
+        raise ModelError(
+            f"{name} returns {out.size(1)} scores for {what}; a threshold is for a model that returns one number"
+        )
+
+
+def _check_numbers(out: Tensor, name: str) -> None:
     if torch.isnan(out).any() or (out == torch.inf).any():
         raise ModelError(f"{name} returns NaN or infinite scores on this graph; check its weights")
 

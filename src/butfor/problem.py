@@ -142,9 +142,9 @@ class Problem:
     refuted: frozenset[frozenset[int]] = frozenset()
 
     @property
-    def target(self) -> int:
-        """The node that is explained."""
-        return self.edits.neighbourhood.targets[0]
+    def target(self) -> tuple[int, ...]:
+        """What is explained: a node, the two nodes of a link, nothing for the whole graph."""
+        return self.edits.neighbourhood.targets
 
     @cached_property
     def before(self) -> int:
@@ -187,10 +187,20 @@ class Problem:
         if meter is not None:
             meter.evaluations += len(sets)
         margins, reached = self.goal.judge(logits, self.before)
+        if self.edits.constrained:
+            reached &= self.edits.permits(sets)
         if self.refuted:
             again = [frozenset(row[row >= 0].tolist()) in self.refuted for row in sets]
             reached &= ~np.array(again, dtype=bool)
         return Answers(logits, margins, reached)
+
+    def free(self, chosen: Sequence[int]) -> NDArray[np.int64]:
+        """The edits that may follow the chosen ones."""
+        rest = np.delete(np.arange(len(self.edits)), np.array(chosen, dtype=np.int64))
+        if not self.edits.constrained or not len(rest):
+            return rest
+        prefix = np.broadcast_to(np.array(chosen, dtype=np.int64), (len(rest), len(chosen)))
+        return rest[self.edits.permits(np.concatenate([prefix, rest[:, None]], axis=1))]
 
     def influence(self, removed: Sequence[int], free: NDArray[np.int64], more: int) -> Influence | None:
         """How far at most ``more`` of the ``free`` edits lower the margin after ``removed``; None where unknown."""
@@ -201,7 +211,7 @@ class Problem:
         """The margin's gradient with respect to each edit's weight, with ``removed`` at weight 0.
 
         None where the model has no faithful relaxation, or no derivative there. A large entry promises
-        that deleting the edge brings the goal closer.
+        that the edit brings the goal closer.
         """
         relaxation = self.oracle.relax([self.edits])
         if relaxation is None:
@@ -217,7 +227,7 @@ class Problem:
 
     def generator(self) -> torch.Generator:
         """Random numbers that depend on the seed and the target alone, not on the order of the run."""
-        mixed = np.random.SeedSequence([self.seed, self.target]).generate_state(1, np.uint64)[0]
+        mixed = np.random.SeedSequence([self.seed, *self.target]).generate_state(1, np.uint64)[0]
         return torch.Generator().manual_seed(int(mixed >> 1))
 
     def without(self, refuted: Sequence[Sequence[int]]) -> Problem:

@@ -20,10 +20,10 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.nn import GCN
 
-from butfor.edits import EditSpace
 from butfor.explainer import explain
 from butfor.goal import Goal
 from butfor.problem import Budget
+from butfor.space import EditSpace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -244,7 +244,7 @@ def _check_result(result: Counterfactual, model: nn.Module, data: Data, directed
     assert int(after.argmax()) != result.before.label, f"the prediction does not change: {result}"
     assert result.after.label == int(after.argmax()), f"wrong prediction after: {result}"
     probability = float(after.softmax(0).max())
-    assert abs(result.after.probability - probability) < 1e-4, f"the probability is {probability}: {result}"
+    assert abs((result.after.probability or 0.0) - probability) < 1e-4, f"the probability is {probability}: {result}"
 
 
 def _state(model: nn.Module) -> dict[str, object]:

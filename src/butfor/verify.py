@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from butfor.copies import Copies
+from butfor.edits import pack
 from butfor.predictor import untouched
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
     from torch import Tensor
 
     from butfor.edits import Edits, EditSet
-    from butfor.graph import Graph
     from butfor.predictor import Predictor
     from butfor.problem import Problem
 
@@ -33,7 +33,7 @@ def verify(problem: Problem, chosen: EditSet) -> Tensor | None:
     Returns the target's scores if they reach the goal, else None. Every method's answer passes through
     here or through `verify_together`, and nothing else fills a result.
     """
-    return _reached(problem, scores_after(problem.graph, problem.predictor, problem.edits, chosen))
+    return _reached(problem, chosen, scores_after(problem.predictor, problem.edits, chosen))
 
 
 def verify_together(asked: Sequence[tuple[Problem, EditSet]]) -> list[Tensor | None]:
@@ -45,35 +45,30 @@ def verify_together(asked: Sequence[tuple[Problem, EditSet]]) -> list[Tensor | N
     """
     results: list[Tensor | None] = [None] * len(asked)
     for group in _apart(asked):
-        problem = asked[group[0]][0]
-        columns = [_columns(*asked[number]) for number in group]
-        scores = _run(problem.graph, problem.predictor, np.concatenate(columns))
-        for number in group:
+        made = [(asked[number][0].edits, asked[number][1]) for number in group]
+        scores = _run(asked[0][0].predictor, made)
+        for row, number in zip(scores, group, strict=True):
             problem, chosen = asked[number]
-            results[number] = _reached(problem, scores[problem.target])
+            results[number] = _reached(problem, chosen, row)
             if results[number] is None and len(group) > 1:
                 results[number] = verify(problem, chosen)
     return results
 
 
-def scores_after(graph: Graph, predictor: Predictor, edits: Edits, chosen: EditSet) -> Tensor:
+def scores_after(predictor: Predictor, edits: Edits, chosen: EditSet) -> Tensor:
     """The target's scores on the whole graph after these edits."""
-    return _run(graph, predictor, edits.neighbourhood.edges[edits.columns(chosen)])[edits.neighbourhood.targets[0]]
+    return _run(predictor, [(edits, chosen)])[0]
 
 
-def _run(graph: Graph, predictor: Predictor, columns: NDArray[np.int64]) -> Tensor:
-    edge_index, carried = graph.without(columns)
-    fields = {name: carried[name] for name in predictor.fields}
+def _run(predictor: Predictor, made: Sequence[tuple[Edits, EditSet]]) -> Tensor:
+    targets = [edits.neighbourhood.targets for edits, _ in made]
     with untouched(predictor.model), torch.no_grad():
-        return predictor(graph.x, edge_index, fields)
+        return predictor(Copies.whole(predictor.graph, targets, made))
 
 
-def _reached(problem: Problem, logits: Tensor) -> Tensor | None:
-    return logits if problem.goal.judge(logits[None], problem.before)[1][0] else None
-
-
-def _columns(problem: Problem, chosen: EditSet) -> NDArray[np.int64]:
-    return problem.edits.neighbourhood.edges[problem.edits.columns(chosen)]
+def _reached(problem: Problem, chosen: EditSet, logits: Tensor) -> Tensor | None:
+    allowed = not problem.edits.constrained or problem.edits.permits(pack([chosen]))[0]
+    return logits if allowed and problem.goal.judge(logits[None], problem.before)[1][0] else None
 
 
 def _apart(asked: Sequence[tuple[Problem, EditSet]]) -> list[list[int]]:
@@ -85,7 +80,10 @@ def _apart(asked: Sequence[tuple[Problem, EditSet]]) -> list[list[int]]:
         deleted = np.zeros(asked[0][0].graph.edge_index.shape[1], dtype=np.uint64)
         seen = np.zeros_like(deleted)
     for number, (problem, chosen) in enumerate(asked):
-        near, columns = problem.edits.neighbourhood, _columns(problem, chosen)
+        near, columns = problem.edits.neighbourhood, problem.edits.whole_columns(chosen)
+        if not problem.edits.only_deletes or problem.predictor.task != "node":
+            alone.append([number])
+            continue
         taken = int(np.bitwise_or.reduce(seen[columns]) | np.bitwise_or.reduce(deleted[near.edges]))
         free = (taken + 1) & ~taken
         group = free.bit_length() - 1

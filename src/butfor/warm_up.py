@@ -18,7 +18,7 @@ __all__ = ["warm_up"]
 def warm_up() -> None:
     """Ask each kernel one question about a small graph."""
     model, data = random_problem(seed=0)
-    problem = Explainer.of(model, data).poser.pose(0)
+    problem = Explainer.of(model, data).poser.pose((0,))
     problem.gradient()
     problem.influence((), np.arange(len(problem.edits)), 2)
 

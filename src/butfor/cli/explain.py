@@ -13,7 +13,7 @@ from butfor.cli.hyperparameters import FLAGS, make_method
 from butfor.cli.nodes import parse_edges, parse_nodes
 from butfor.cli.output import note, say, stream
 from butfor.cli.source import Seed, Source
-from butfor.edits import EditSpace
+from butfor.space import EditSpace
 from butfor.errors import ButforError, InputError
 from butfor.explainer import Explainer
 from butfor.goal import Goal
@@ -119,7 +119,7 @@ class _Printer:
     """Takes results as a store does, and only prints them."""
 
     def __init__(self) -> None:
-        self.done: dict[int, Outcome] = {}
+        self.done: dict[int | tuple[int, int], Outcome] = {}
 
     def append(self, result: "Counterfactual") -> None:
         """Print the result's sentence."""

@@ -65,10 +65,16 @@ def show(
 
 def _result(path: Path, found: "Sequence[Counterfactual]", node: str) -> "Counterfactual":
     for result in found:
-        if result.name(result.target) == node.strip():
+        if _name(result) == node.strip():
             return result
-    some = ", ".join(result.name(result.target) for result in found[:8]) + (", …" if len(found) > 8 else "")
+    some = ", ".join(_name(result) for result in found[:8]) + (", …" if len(found) > 8 else "")
     raise InputError(f"node {node} is not in {path}, which has {len(found)} nodes: {some}")
+
+
+def _name(result: "Counterfactual") -> str:
+    """What the target is called on the command line: the id of a node, or the two of a link."""
+    nodes = result.target if isinstance(result.target, tuple) else (result.target,)
+    return "-".join(map(result.name, nodes))
 
 
 def _check_picture(out: Path, force: bool) -> None:

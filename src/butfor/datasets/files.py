@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch_geometric.data import HeteroData
 from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.storage import BaseStorage, EdgeStorage, GlobalStorage, NodeStorage
 
@@ -125,6 +126,10 @@ def _read_pt(path: Path) -> list[Data]:
         raise GraphError(f"{path} is damaged or was not written by torch.save") from problem
     graphs = loaded if isinstance(loaded, list) and loaded else [loaded]
     for graph in graphs:
+        if isinstance(graph, HeteroData):
+            raise GraphError(
+                f"{path} holds a graph of several node types (HeteroData); only Python takes these: butfor.explain"
+            )
         try:
             validate(graph)
         except (AttributeError, KeyError, TypeError, RuntimeError) as problem:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
@@ -11,7 +13,7 @@ from ..errors import GraphError
 __all__ = ["validate"]
 
 
-def validate(data: Data) -> None:
+def validate(data: Data | HeteroData) -> None:
     """Refuse a graph that no method could work on; takes time linear in its arrays.
 
     A graph without edges is fine, one without nodes is not. `y` may have one row per node or one for the
@@ -21,9 +23,10 @@ def validate(data: Data) -> None:
         GraphError: naming the first thing that is wrong.
     """
     if isinstance(data, HeteroData):
-        raise GraphError("heterogeneous graphs (HeteroData) are not supported yet: convert with data.to_homogeneous()")
+        _validate_types(data)
+        return
     if not isinstance(data, Data):
-        raise GraphError(f"a graph must be a torch_geometric.data.Data, not a {type(data).__name__}")
+        raise GraphError(f"a graph must be a torch_geometric.data.Data or HeteroData, not a {type(data).__name__}")
     edge_index = _edge_index(data)
     nodes = _features(data).size(0)
     _check_range(edge_index, nodes)
@@ -33,7 +36,35 @@ def validate(data: Data) -> None:
             _check_attribute(key, value, nodes, edge_index.size(1))
 
 
-def _edge_index(data: Data) -> Tensor:
+def _validate_types(data: HeteroData) -> None:
+    """The same for a graph of several node types, type by type."""
+    if not data.node_types:
+        raise GraphError("this graph is empty: it has no node types")
+    for name in data.node_types:
+        try:
+            _features(data[name])
+        except GraphError as error:
+            raise GraphError(f"node type {name!r}: {error}") from None
+    for relation in data.edge_types:
+        source, _, target = relation
+        try:
+            unknown = [end for end in (source, target) if end not in data.node_types]
+            if unknown:
+                raise GraphError(f"node type {unknown[0]!r} is not in this graph")
+            edge_index = _edge_index(data[relation])
+            for row, (end, kind) in enumerate((("starts at", source), ("points to", target))):
+                count = data[kind].x.size(0)
+                outside = ((edge_index[row] < 0) | (edge_index[row] >= count)).nonzero()
+                if len(outside):
+                    edge = int(outside[0])
+                    raise GraphError(
+                        f"edge {edge} {end} {kind} {int(edge_index[row, edge])}, but there are {kind} 0 to {count - 1}"
+                    )
+        except GraphError as error:
+            raise GraphError(f"relation {relation}: {error}") from None
+
+
+def _edge_index(data: Any) -> Tensor:
     edge_index = data.edge_index if "edge_index" in data else None
     if not isinstance(edge_index, Tensor):
         raise GraphError("this graph has no edge_index: give it a tensor of shape [2, edges]")
@@ -46,7 +77,7 @@ def _edge_index(data: Data) -> Tensor:
     return edge_index
 
 
-def _features(data: Data) -> Tensor:
+def _features(data: Any) -> Tensor:
     x = data.x if "x" in data else None
     if not isinstance(x, Tensor):
         raise GraphError("this graph has no node features x: where there are none, use torch.ones(num_nodes, 1)")

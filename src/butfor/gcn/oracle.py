@@ -255,9 +255,17 @@ class GCNOracle(Oracle):
 
 def gcn_oracle(general: ModelOracle) -> GCNOracle | None:
     """The fast oracle for this model, or None where it is not a plain stack of GCN layers."""
+    if general.predictor.task != "node" or general.graph.types is not None:
+        return None
     stack = Stack.of(general.predictor.model)
     on_cpu = general.graph.x.device.type == "cpu"
-    if stack is None or general.predictor.probabilities or not on_cpu or "edge_attr" in general.predictor.fields:
+    if (
+        stack is None
+        or general.predictor.probabilities
+        or general.predictor.threshold is not None
+        or not on_cpu
+        or set(general.predictor.fields) - {"edge_weight"}
+    ):
         return None
     if (
         general.graph.x.dtype not in (torch.float32, torch.float64)

@@ -9,8 +9,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from butfor.errors import InputError, ModelError
+from butfor.edits import pack
+from butfor.errors import InputError
 from butfor.methods.base import BatchMethod
+from butfor.methods.greedy import Greedy
 from butfor.problem import Proposal
 
 if TYPE_CHECKING:
@@ -18,9 +20,12 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    from butfor.oracle import Relaxation
     from butfor.problem import Budget, Problem
 
 __all__ = ["CFGNN"]
+
+INSTEAD = "The model offers no gradients that agree with the edits, so Greedy searched in place of CFGNN."
 
 # The oracle's batch is built anew once this share of it has left; before that, leavers ride along.
 REBUILD = 0.8
@@ -118,16 +123,23 @@ class CFGNN(BatchMethod):
     def solve_batch(self, problems: Sequence[Problem], budget: Budget) -> Iterator[tuple[int, Proposal]]:
         """Optimise all targets in one vector; each is given back as soon as its answer is final.
 
-        The problems of one batch share a model, an oracle and a goal.
-
-        Raises:
-            ModelError: the model has no faithful relaxation, so there is no gradient to follow.
+        The problems of one batch share a model, an oracle and a goal. Where the model has no faithful relaxation
+        there is no gradient to follow, and `Greedy` searches instead; the note says so.
         """
-        batch = _Batch(self, problems)
+        relaxation = problems[0].oracle.relax([problem.edits for problem in problems])
+        if relaxation is None:
+            if len(problems) == 1:
+                yield 0, replace(Greedy().solve(problems[0], budget), note=INSTEAD)
+            else:
+                # Perhaps the model cannot tell targets side by side apart.
+                for number, problem in enumerate(problems):
+                    yield number, self.solve(problem, budget)
+            return
+        batch = _Batch(self, problems, relaxation)
         # The targets share the time: each has its own on average.
         shared = None if budget.seconds is None else budget.seconds * len(problems)
         meter = replace(budget, seconds=shared).meter()
-        while batch.members:
+        while not bool(batch.left.all()):
             batch.step()
             meter.evaluations += 1
             if meter.evaluations == self.epochs or meter.spent:
@@ -148,7 +160,7 @@ class _Batch:
     Tensors over edits follow P̂; tensors over members have one entry per target that is still in.
     """
 
-    def __init__(self, method: CFGNN, problems: Sequence[Problem]) -> None:
+    def __init__(self, method: CFGNN, problems: Sequence[Problem], relaxation: Relaxation) -> None:
         self.method = method
         self.problems = problems
         self.members = list(range(len(problems)))
@@ -163,21 +175,13 @@ class _Batch:
         self.best_cost = torch.full_like(self.enough, torch.inf)
         self.final = torch.zeros_like(self.enough, dtype=torch.bool)
         self.left = torch.zeros_like(self.final)
-        self._prepare()
+        self._take(relaxation)
 
-    def _prepare(self) -> None:
-        """Build the oracle's batch of the members."""
-        problems = [self.problems[number] for number in self.members]
-        relaxation = problems[0].oracle.relax([problem.edits for problem in problems])
-        if relaxation is None:
-            model = type(problems[0].predictor.model).__name__
-            raise ModelError(
-                f"CFGNN needs gradients, and {model} offers none that agree with deletion (it would have to "
-                "take an edge_weight whose 0 equals a deleted edge); use Greedy, which works without"
-            )
+    def _take(self, relaxation: Relaxation) -> None:
+        """Go on with this relaxation of the members."""
         self.relaxation = relaxation
-        sizes = torch.tensor([len(problem.edits) for problem in problems], device=self.p_hat.device)
-        self.owner = torch.repeat_interleave(torch.arange(len(problems), device=sizes.device), sizes)
+        sizes = torch.from_numpy(np.diff(relaxation.pointers)).to(self.p_hat.device)
+        self.owner = torch.repeat_interleave(torch.arange(len(sizes), device=sizes.device), sizes)
 
     def step(self) -> None:
         """One iteration: record the binary answer, follow the soft one's gradient, see who is done."""
@@ -226,9 +230,11 @@ class _Batch:
         if self.method.keep == "first":
             better &= self.best_cost.isinf()
         for row in better.nonzero().flatten().tolist():
-            refuted = self.problems[self.members[row]].refuted
-            if refuted and frozenset(removed[self.owner == row].nonzero().flatten().tolist()) in refuted:
-                better[row] = False
+            problem = self.problems[self.members[row]]
+            if problem.refuted or problem.edits.constrained:
+                chosen = removed[self.owner == row].nonzero().flatten().tolist()
+                allowed = bool(problem.edits.permits(pack([chosen]))[0])
+                better[row] = allowed and frozenset(chosen) not in problem.refuted
         self.best_cost = torch.where(better, cost, self.best_cost)
         self.best = torch.where(better[self.owner], removed, self.best)
 
@@ -254,6 +260,11 @@ class _Batch:
         return Proposal((tuple(removed),) if found else (), lower_bound=least, evaluations=epochs)
 
     def _shrink(self, staying: Tensor) -> None:
+        members = [number for number, stays in zip(self.members, staying.tolist(), strict=True) if stays]
+        relaxation = self.problems[0].oracle.relax([self.problems[i].edits for i in members]) if members else None
+        if relaxation is None:
+            # Nobody is left, or those who are cannot do without the others.
+            return
         edits = staying[self.owner]
         state = self.optimizer.state[self.p_hat]
         self.p_hat = self.p_hat[edits]
@@ -268,6 +279,5 @@ class _Batch:
             values[staying] for values in (self.before, self.enough, self.best_cost)
         )
         self.final, self.left = self.final[staying], self.left[staying]
-        self.members = [number for number, stays in zip(self.members, staying.tolist(), strict=True) if stays]
-        if self.members:
-            self._prepare()
+        self.members = members
+        self._take(relaxation)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from butfor.errors import InputError
 from butfor.methods.base import Method
 from butfor.problem import Proposal
 
@@ -24,7 +25,7 @@ class KeepEgo(Method):
 
     def solve(self, problem: Problem, budget: Budget) -> Proposal:  # noqa: ARG002
         """One edit set, asked once."""
-        return _one_set(problem, np.flatnonzero(~_in_ego_graph(problem)))
+        return _one_set(problem, np.flatnonzero(problem.edits.deletes & ~_in_ego_graph(problem)))
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,15 @@ class RemoveEgo(Method):
 
 
 def _in_ego_graph(problem: Problem) -> NDArray[np.bool_]:
+    """Which edits delete edges of the target's ego graph."""
     near = problem.edits.neighbourhood
-    close = near.nodes[near.distance <= 1]
-    first, second = np.isin(problem.edits.ends, close).T
-    inside: NDArray[np.bool_] = first & second
-    return inside
+    if not near.targets:
+        raise InputError("KeepEgo and RemoveEgo are about a node and its neighbours; a whole graph has no ego graph")
+    sender, receiver = near.edge_index if problem.predictor.flow != "target_to_source" else near.edge_index[::-1]
+    close = np.zeros(near.num_nodes, dtype=bool)
+    close[near.centres] = True
+    close[sender[np.isin(receiver, near.centres)]] = True
+    return problem.edits.deletes_within(close)
 
 
 def _one_set(problem: Problem, chosen: NDArray[np.int64]) -> Proposal:

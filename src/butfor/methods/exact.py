@@ -174,10 +174,13 @@ class _Search:
         self.threads = method.threads or CORES
         self.edits = np.flatnonzero(problem.oracle.relevant(problem.edits))
         self.costs = problem.edits.costs[self.edits]
-        self.cheapest = np.concatenate([[0.0], np.cumsum(np.sort(self.costs)), [math.inf]])
+        most = problem.edits.max_edits
+        self.most = len(self.edits) if most is None else min(most, len(self.edits))
+        self.cheapest = np.concatenate([[0.0], np.cumsum(np.sort(self.costs))[: self.most], [math.inf]])
         # The margin that each edit leaves alone, where it was tried: the likeliest are tried first.
         self.alone = np.zeros(len(problem.edits))
         self.work = 0  # evaluations that the last size took
+        self.note = ""
         self.best_cost = math.inf
         self.met: list[tuple[float, float, tuple[int, ...]]] = []
         self.largest = min(LARGEST_CHUNK, problem.oracle.pace(problem.edits))
@@ -186,6 +189,9 @@ class _Search:
     @cached_property
     def kinds(self) -> NDArray[np.int64]:
         """Which edits are alike."""
+        if self.problem.edits.keep_connected:
+            # What is alike to the model need not be alike to the rest of the graph.
+            return np.arange(len(self.problem.edits))
         return self.problem.oracle.alike(self.problem.edits)
 
     @cached_property
@@ -220,7 +226,7 @@ class _Search:
 
     def _open(self, size: int) -> bool:
         """Whether sets of this size are worth a try."""
-        if self.meter.spent or size > len(self.edits):
+        if self.meter.spent or size > self.most:
             return False
         if self.cheapest[size] < self._limit(strict=True):
             return True
@@ -231,7 +237,7 @@ class _Search:
         return fits or (GROWTH * self.work <= self.meter.left and self.bounded)
 
     def _ties(self, size: int) -> bool:
-        return size <= len(self.edits) and self.cheapest[size] <= self._limit()
+        return size <= self.most and self.cheapest[size] <= self._limit()
 
     def _limit(self, strict: bool = False) -> float:
         # Sums of the same costs in another order differ by rounding.
@@ -245,6 +251,7 @@ class _Search:
         half = None if seconds is None else seconds / 2
         greedy = Greedy(self.method.width).solve(self.problem, Budget(share, half))
         self.meter.evaluations += greedy.evaluations
+        self.note = greedy.note
         for chosen in greedy.candidates[:1]:
             answer = self.problem.ask([chosen], self.meter)
             if answer.reached[0]:
@@ -255,7 +262,7 @@ class _Search:
         left, seconds = self.meter.left, self.meter.seconds_left
         half = Budget(None if left is None else left // 2 or 1, None if seconds is None else seconds / 2 or 1e-9)
         whole, self.meter = self.meter, half.meter()
-        none = self.bounded and self._prove(len(self.edits), until_met=True)
+        none = self.bounded and self._prove(self.most, until_met=True)
         whole.evaluations += self.meter.evaluations
         self.meter = whole
         return none
@@ -274,14 +281,22 @@ class _Search:
         if root.order.limits is not None:
             margin, logits = np.array([self.problem.margin]), self.problem.logits[None]
             root = replace(root, need=float(self._needs(margin, logits)[0]))
+        bounded = root.order.limits is not None
         blocks = [[root]]
-        while blocks:
-            branches = self._grow(blocks.pop(), size, limit)
+        ready: list[_Branch] = []
+        while blocks or ready:
+            enough = len(ready) >= BLOCK or not blocks
+            block = ready[:BLOCK] if enough and ready else blocks.pop()
+            ready = ready[BLOCK:] if enough else ready
+            branches = self._grow(block, size, limit)
             if branches is None or (until_met and self.met):
                 return False
-            # Where nothing is proved, branches multiply before any of them is tried: follow one at a time.
-            last = bool(branches) and len(branches[0].chosen) + 1 == size
-            width = BLOCK if last or root.order.limits is not None else 1
+            # Where nothing is proved, branches multiply before any of them is tried: follow one at a time, and
+            # gather those that are one edit short.
+            if not bounded and branches and len(branches[0].chosen) + 1 == size:
+                ready += branches
+                continue
+            width = BLOCK if bounded else 1
             blocks += [branches[i : i + width] for i in range(0, len(branches), width)][::-1]
         self.work = self.meter.evaluations - before
         return True
@@ -377,11 +392,14 @@ class _Search:
             margins, reached = goal.judge(logits, problem.before)
             rows = np.flatnonzero(reached)
             owners = np.searchsorted(pointers, done + rows, side="right") - 1
-            for row, owner in zip(rows, owners, strict=True):
-                branch, edit = branches[owner], int(chosen[done + row])
-                edits = tuple(sorted((*branch.chosen, edit)))
+            met = np.concatenate([prefixes[owners], chosen[done + rows, None]], axis=1)
+            if len(met) and problem.edits.constrained:
+                allowed = problem.edits.permits(met)
+                rows, owners, met = rows[allowed], owners[allowed], met[allowed]
+            for row, owner, edits in zip(rows, owners, np.sort(met, axis=1).tolist(), strict=True):
                 if frozenset(edits) not in problem.refuted:
-                    self._meet(branch.cost + float(problem.edits.costs[edit]), float(margins[row]), edits)
+                    cost = branches[owner].cost + float(problem.edits.costs[chosen[done + row]])
+                    self._meet(cost, float(margins[row]), tuple(edits))
             needs[done:end] = margins if branches[0].order.limits is None else self._needs(margins, logits)
             done = end
         if not branches[0].chosen:
@@ -390,7 +408,7 @@ class _Search:
 
     def _needs(self, margins: NDArray[np.float64], logits: Tensor) -> NDArray[np.float64]:
         slack: NDArray[np.float64] = SLACK * (1 + np.abs(logits.cpu().numpy()).max(axis=1))
-        return margins + self.problem.goal.least - slack
+        return margins + self.problem.goal.lead - slack
 
     def _meet(self, cost: float, margin: float, edits: tuple[int, ...]) -> None:
         if cost <= self._limit():
@@ -400,7 +418,7 @@ class _Search:
     def _proposal(self, lower_bound: float, exhausted: bool, complete: bool) -> Proposal:
         smallest = {edits: margin for cost, margin, edits in self.met if cost <= self._limit()}
         if not smallest:
-            return Proposal((), lower_bound, exhausted, self.meter.evaluations)
+            return Proposal((), lower_bound, exhausted, self.meter.evaluations, note=self.note)
         ranked = sorted(smallest, key=lambda edits: (smallest[edits], edits))
         decisive = smallest[ranked[0]]
         equal = [edits for edits in ranked if smallest[edits] <= decisive + SAME_MARGIN * (1 + abs(decisive))]
@@ -416,6 +434,7 @@ class _Search:
             evaluations=self.meter.evaluations,
             alternatives=tuple(others),
             complete=complete and self.method.all_smallest,
+            note=self.note,
         )
 
     def _copies(self, edits: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

@@ -16,29 +16,31 @@ if TYPE_CHECKING:
 
     from butfor.problem import Budget, Meter, Problem
 
-__all__ = ["Greedy"]
+__all__ = ["NO_GRADIENT", "Greedy"]
+
+NO_GRADIENT = "The model offers no gradients that agree with the edits, so the search went without."
 
 
 @dataclass(frozen=True)
 class Greedy(Method):
-    """Remove the edge that brings the goal closest, again and again; then put back what is not needed.
+    """Make the edit that brings the goal closest, again and again; then undo what is not needed.
 
-    In each step the edges are ranked by the gradient of the margin, where the model gives one, and the
-    best ``width`` are checked by true deletion. Without gradients the first step checks all, and later ones
-    rank the edges by what each did when it was last checked.
+    In each step the edits are ranked by the gradient of the margin, where the model gives one, and the
+    best ``width`` are checked by making them. Without gradients the first step checks all, and later ones
+    rank the edits by what each did when it was last checked.
 
     Attributes:
-        width: how many edges are checked in each step; None for all.
+        width: how many edits are checked in each step; None for all.
     """
 
     width: int | None = 64
 
     def __post_init__(self) -> None:
         if self.width is not None and self.width < 1:
-            raise InputError(f"width is {self.width}; at least one edge must be checked in each step")
+            raise InputError(f"width is {self.width}; at least one edit must be checked in each step")
 
     def solve(self, problem: Problem, budget: Budget) -> Proposal:
-        """Descend until the goal is reached, every edge is gone or the budget is spent."""
+        """Descend until the goal is reached, no edit is left or the budget is spent."""
         meter = budget.meter()
         costs = problem.edits.costs
         lower_bound = problem.least_cost
@@ -48,18 +50,20 @@ class Greedy(Method):
         found = False
         # What each edit did when it was last checked; those that never were come first.
         effect = np.full(len(costs), np.inf)
-        while not found and len(chosen) < len(costs) and not meter.spent:
-            candidates = self._candidates(problem, chosen, effect, meter)
+        ranked_blindly = False
+        while not found and not meter.spent:
+            candidates, blind = self._candidates(problem, chosen, effect, meter)
+            ranked_blindly |= blind
             if not len(candidates):
-                # Time ran out just now.
+                # Nothing may follow, or time ran out just now.
                 break
             answers = problem.extend(chosen, candidates, meter)
             candidates = candidates[: len(answers.margins)]
             effect[candidates] = margin - answers.margins
             found = bool(answers.reached.any())
-            if not chosen and not found and len(candidates) == len(costs):
+            if not chosen and not found and len(candidates) == len(problem.free(())):
                 # Every single edit was tried, so two are needed, or there is nothing to be had.
-                exhausted = len(costs) == 1
+                exhausted = len(costs) == 1 or problem.edits.max_edits == 1
                 lower_bound = float(np.sort(costs)[:2].sum())
             if found:
                 ranked = np.lexsort([candidates, answers.margins, costs[candidates], ~answers.reached])
@@ -67,25 +71,29 @@ class Greedy(Method):
                 ranked = np.lexsort([candidates, (answers.margins - margin) / costs[candidates]])
             margin = float(answers.margins[ranked[0]])
             chosen.append(int(candidates[ranked[0]]))
+        note = NO_GRADIENT if ranked_blindly else ""
         if not found:
-            return Proposal((), lower_bound, exhausted, meter.evaluations)
+            return Proposal((), lower_bound, exhausted, meter.evaluations, note=note)
         pruned = self._pruned(problem, chosen, meter)
-        return Proposal((pruned, tuple(sorted(chosen))), lower_bound, evaluations=meter.evaluations)
+        return Proposal((pruned, tuple(sorted(chosen))), lower_bound, evaluations=meter.evaluations, note=note)
 
     def _candidates(
         self, problem: Problem, chosen: list[int], effect: NDArray[np.float64], meter: Meter
-    ) -> NDArray[np.int64]:
-        free = np.delete(np.arange(len(problem.edits)), chosen)
+    ) -> tuple[NDArray[np.int64], bool]:
+        """The edits to check, and whether they had to be ranked without a gradient."""
+        free = problem.free(chosen)
         count = len(free)
+        blind = False
         if self.width is not None and self.width < count:
             gradient = problem.gradient(chosen)
+            blind = gradient is None
             promise = (effect if gradient is None else gradient)[free] / problem.edits.costs[free]
             free = free[np.argsort(-promise, kind="stable")]
             count = max(self.width, int(np.isinf(promise).sum()))
-        return free[: count if meter.left is None else min(count, meter.left)]
+        return free[: count if meter.left is None else min(count, meter.left)], blind
 
     def _pruned(self, problem: Problem, chosen: list[int], meter: Meter) -> tuple[int, ...]:
-        """Put edges back, the dearest first, for as long as the goal stays reached."""
+        """Undo edits, the dearest first, for as long as the goal stays reached."""
         costs = problem.edits.costs
         kept = sorted(chosen)
         while len(kept) > 1 and (meter.left is None or meter.left >= len(kept)):

@@ -43,7 +43,7 @@ class RandomPerturbation(Method):
         while left and not meter.spent:
             count = min(left, DRAWS, meter.left or DRAWS)
             p_hat = 2 * torch.rand(count, len(problem.edits), generator=generator) - 1
-            sets = [np.flatnonzero(row) for row in (torch.sigmoid(p_hat) < 0.5).numpy()]
+            sets = [np.flatnonzero(row) for row in problem.edits.tidy((torch.sigmoid(p_hat) < 0.5).numpy())]
             left -= count
             for chosen, reached in zip(sets, problem.ask(sets, meter).reached, strict=True):
                 if reached and (best is None or problem.edits.cost(chosen) < problem.edits.cost(best)):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
 
+from butfor.copies import Copies
+from butfor.edits import pack
 from butfor.errors import InputError, ModelError
 from butfor.methods.base import Method
 from butfor.predictor import untouched
@@ -63,7 +65,9 @@ class RemoveSubgraph(Method):
         """Explain, rank, remove, ask once."""
         scores = self._scores(problem)
         order = np.lexsort([np.arange(len(scores)), -scores])
-        chosen = sorted(order[: self._size(problem)].tolist())
+        chosen = sorted(order[np.isfinite(scores[order])][: self._size(problem)].tolist())
+        if not chosen:
+            return Proposal((), problem.least_cost)
         reached = problem.ask([chosen]).reached[0]
         return Proposal((tuple(chosen),) if reached else (), problem.least_cost, evaluations=1)
 
@@ -80,34 +84,39 @@ class RemoveSubgraph(Method):
     def _scores(self, problem: Problem) -> NDArray[np.float64]:
         from torch_geometric.explain import Explainer, GNNExplainer
 
-        predictor, near = problem.predictor, problem.edits.neighbourhood
+        predictor = problem.predictor
+        if problem.graph.types is not None or (predictor.task == "link" and "edge_label_index" not in predictor.takes):
+            raise InputError(
+                "RemoveSubgraph asks one of PyG's explainers, which want a graph of one type and a model that can be "
+                "called as model(x, edge_index, ...); use Greedy or Exact"
+            )
         # PyG's explainers leave marks on the layers they explain, so they get a copy of the model.
         model = copy.deepcopy(predictor.model).eval()
         algorithm = copy.deepcopy(self.explainer) or GNNExplainer(epochs=self.epochs, lr=self.lr)
-        columns = torch.from_numpy(near.edges)
-        fields = {name: problem.graph.edge_fields()[name][columns] for name in predictor.fields}
+        inputs = predictor.inputs(Copies.of([(problem.edits, pack([()]))]))
+        more: dict[str, Any] = {"index": int(inputs.centres[0, 0])} if predictor.task == "node" else {}
+        if predictor.task == "link":
+            more = {"edge_label_index": inputs.centres.T, "index": 0}
+        elif predictor.task == "graph" and "batch" in predictor.takes:
+            more = {"batch": inputs.owner}
         explainer = Explainer(
             model,
             algorithm,
             explanation_type="model",
             edge_mask_type="object",
             model_config={
-                "mode": "multiclass_classification",
-                "task_level": "node",
+                "mode": "multiclass_classification" if predictor.threshold is None else "regression",
+                "task_level": "edge" if predictor.task == "link" else predictor.task,
                 "return_type": "probs" if predictor.probabilities else "raw",
             },
         )
         with untouched(model), torch.random.fork_rng(devices=[]):
             torch.manual_seed(problem.generator().initial_seed())
-            explanation = explainer(
-                problem.graph.x[torch.from_numpy(near.nodes)],
-                torch.from_numpy(near.edge_index).to(problem.graph.x.device),
-                index=int(near.centres[0]),
-                **fields,
-            )
+            explanation = explainer(inputs.x, inputs.edge_index, **inputs.fields, **more)
         mask = explanation.get("edge_mask")
         if mask is None:
             raise ModelError(f"{type(algorithm).__name__} gives no edge mask, so there are no edges to rank")
         scores = np.zeros(len(problem.edits) + 1)
         np.add.at(scores, problem.edits.edit_of, mask.detach().cpu().double().numpy())
-        return scores[:-1]
+        # A mask says nothing of edges that are not there, nor of features.
+        return np.where(problem.edits.deletes, scores[:-1], -np.inf)

@@ -63,7 +63,7 @@ def train(
     reset = getattr(model, "reset_parameters", None)
     if not callable(reset):
         raise ModelError(f"{type(model).__name__} has no reset_parameters(), so it cannot be trained from scratch")
-    with _seeded(seed, data.x.device), threads_for(data.num_edges):
+    with seeded(seed, data.x.device), threads_for(data.num_edges):
         reset()
         optimizer = torch.optim.Adam(model.parameters(), lr=lr, weight_decay=weight_decay)
         model.train()
@@ -88,8 +88,8 @@ def train(
         right = logits.argmax(dim=1) == labels
     test_mask = data.test_mask if "test_mask" in data else None
     return TrainingResult(
-        train_accuracy=_share(right[train_mask]),
-        test_accuracy=None if test_mask is None else _share(right[test_mask]),
+        train_accuracy=share(right[train_mask]),
+        test_accuracy=None if test_mask is None else share(right[test_mask]),
         loss=final.item(),
         epochs=epochs,
         lr=lr,
@@ -116,14 +116,14 @@ def trained_gcn(
     """
     labels, _ = _supervision(data)
     num_classes = len(data.class_names) if "class_names" in data else int(labels.max()) + 1
-    with _seeded(seed, data.x.device):  # even building a module draws from the global generator
+    with seeded(seed, data.x.device):  # even building a module draws from the global generator
         model = PaperGCN(data.x.size(1), num_classes, hidden).to(data.x.device)
     result = train(model, data, epochs=epochs, lr=lr, weight_decay=weight_decay, seed=seed, progress=progress)
     return model, result
 
 
 @contextmanager
-def _seeded(seed: int, device: torch.device) -> Iterator[None]:
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
     """Seed torch's generators for a while; afterwards they go on as if nothing had been drawn."""
     on_gpu = device.type == "cuda"
     with torch.random.fork_rng(devices=[device] if on_gpu else []):
@@ -157,5 +157,5 @@ def _logits(model: nn.Module, data: Data) -> Tensor:
     return logits
 
 
-def _share(right: Tensor) -> float:
+def share(right: Tensor) -> float:
     return right.double().mean().item() if right.numel() else float("nan")

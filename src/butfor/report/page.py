@@ -5,7 +5,20 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from butfor.report.style import DASHES, EDGE_OF_PAGE, FAINT, INK, QUIET, REMOVED, SIZE, plain
+from butfor.report.style import (
+    DASHES,
+    DOTS,
+    EDGE_OF_PAGE,
+    FAINT,
+    INK,
+    NEW,
+    QUIET,
+    REMOVED,
+    SIZE,
+    STAR,
+    plain,
+)
+from butfor.report.view import OTHER, PREDICTED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +36,8 @@ LISTED_CLASSES = 20
 CLASS_NAME = 24
 MOST_LINES = 6
 
+BLANK = ("white", "o", 1.0)
+
 
 def frame(figure: Figure, result: Counterfactual, scene: Scene, view: View, styles: dict[int, Style]) -> Axes:
     """Write the words and give back axes whose coordinates are points."""
@@ -32,7 +47,7 @@ def frame(figure: Figure, result: Counterfactual, scene: Scene, view: View, styl
     caption = _paragraph(figure, _caption(result, view), 8, QUIET, y=bottom, va="bottom")
     top -= _extent(figure, title)[1] + 8
     bottom += _extent(figure, caption)[1] + 8
-    legend = _legend(figure, scene, view, styles, (width - EDGE_OF_PAGE, top))
+    legend = _legend(figure, result, scene, view, styles, (width - EDGE_OF_PAGE, top))
     right = width - EDGE_OF_PAGE - _extent(figure, legend)[0] - 10
     box = (EDGE_OF_PAGE, bottom, right - EDGE_OF_PAGE, top - bottom)
     axes = figure.add_axes((box[0] / width, box[1] / height, box[2] / width, box[3] / height))
@@ -44,13 +59,21 @@ def frame(figure: Figure, result: Counterfactual, scene: Scene, view: View, styl
 def _caption(result: Counterfactual, view: View) -> str:
     words = [result.status.sentence]
     if len(view.nodes) < view.all_nodes:
-        parts = [
-            f"{len(view.nodes)} of {view.all_nodes} nodes",
-            f"{len(view.links)} of {view.all_links} edges",
+        changed = {change.node for change in result.changes}
+        counted = [
+            (len(view.nodes), view.all_nodes, "nodes"),
+            (int((view.removed | (view.role == OTHER)).sum()), view.all_links, "edges"),
+            (int(view.removed.sum()), len(result.removed_edges), "removed edges"),
+            (int(view.added.sum()), len(result.added_edges), "added edges"),
+            (len(view.changed), len(changed), "changed nodes"),
         ]
-        if view.removed.sum() < len(result.removed_edges):
-            parts.append(f"{view.removed.sum()} of {len(result.removed_edges)} removed edges")
-        words.append(f"Showing {', '.join(parts[:-1])} and {parts[-1]}, nearest the target first.")
+        parts = [
+            f"{shown} of {total} {what}"
+            for shown, total, what in counted
+            if shown < total or what in ("nodes", "edges")
+        ]
+        near = "the target" if len(view.targets) else "the edits" if result.edits else "the node with the most edges"
+        words.append(f"Showing {', '.join(parts[:-1])} and {parts[-1]}, nearest {near} first.")
     return " ".join(filter(None, [*words, result.note]))
 
 
@@ -89,26 +112,15 @@ def _extent(figure: Figure, artist: Any) -> tuple[float, float]:
     return box.width * 72 / figure.dpi, box.height * 72 / figure.dpi
 
 
-def _legend(figure: Figure, scene: Scene, view: View, styles: dict[int, Style], corner: tuple[float, float]) -> Legend:
-    from matplotlib.lines import Line2D
-
-    def dot(style: Style, size: float = 8, **more: Any) -> Line2D:
-        look = {"markerfacecolor": style[0], "marker": style[1], "markersize": size * style[2], **more}
-        return Line2D([], [], linestyle="none", **{"markeredgecolor": INK, "markeredgewidth": 0.6, **look})
-
-    blank = ("white", "o", 1.0)
-    # Where not all classes can be listed, those that the reader will look for come first.
-    sought = set(scene.classes[view.nodes[[view.centre, *view.ends]]].tolist())
-    listed = sorted(sorted(styles, key=lambda label: label not in sought)[:LISTED_CLASSES])
-    entries = [(dot(styles[label]), scene.class_name(label)) for label in listed]
-    if len(styles) > LISTED_CLASSES:
-        entries.append((dot(blank, 0), f"and {len(styles) - LISTED_CLASSES} more"))
-    entries.append((dot(blank, 0), ""))
-    entries.append((dot(blank, 10, markeredgewidth=2.2), f"node {view.nodes[view.centre]}, the target"))
-    if view.removed.any():
-        entries.append((Line2D([], [], color=REMOVED, linewidth=2.6, linestyle=DASHES), "removed edge"))
-    if not view.removed.all():
-        entries.append((Line2D([], [], color=FAINT, linewidth=1), "other edge"))
+def _legend(
+    figure: Figure,
+    result: Counterfactual,
+    scene: Scene,
+    view: View,
+    styles: dict[int, Style],
+    corner: tuple[float, float],
+) -> Legend:
+    entries = [*_kinds(scene, view, styles), *_marks(result, view)]
     legend = figure.legend(
         handles=[handle for handle, _ in entries],
         # Names are set below: here, those that begin with an underscore would be dropped.
@@ -118,7 +130,7 @@ def _legend(figure: Figure, scene: Scene, view: View, styles: dict[int, Style], 
         borderaxespad=0,
         frameon=False,
         fontsize=8.5,
-        title="predicted class",
+        title=scene.kind,
         title_fontproperties={"size": 8.5, "weight": "bold"},
         alignment="left",
         handlelength=2.4,
@@ -128,3 +140,44 @@ def _legend(figure: Figure, scene: Scene, view: View, styles: dict[int, Style], 
         text.set(text=short, **plain(INK))
     legend.get_title().set(**plain(INK))
     return legend
+
+
+def _kinds(scene: Scene, view: View, styles: dict[int, Style]) -> list[tuple[Any, str]]:
+    """How classes or node types look."""
+    if not scene.kind:
+        return []
+    # Where not all can be listed, those that the reader will look for come first.
+    sought = set(scene.kinds(view.nodes[[*view.targets, *view.ends]]).tolist())
+    listed = sorted(sorted(styles, key=lambda kind: kind not in sought)[:LISTED_CLASSES])
+    entries = [(_dot(styles[kind]), scene.kind_name(kind)) for kind in listed]
+    if len(styles) > LISTED_CLASSES:
+        entries.append((_dot(BLANK, 0), f"and {len(styles) - LISTED_CLASSES} more"))
+    return [*entries, (_dot(BLANK, 0), "")]
+
+
+def _marks(result: Counterfactual, view: View) -> list[tuple[Any, str]]:
+    """How the target and the edits look."""
+    from matplotlib.lines import Line2D
+
+    def line(colour: str, width: float, **more: Any) -> Line2D:
+        return Line2D([], [], color=colour, linewidth=width, **more)
+
+    target = "ends of the link" if result.task == "link" else f"{result.called}, the target"
+    # A model that scores pairs may also say that there should be no link.
+    asked = "no link predicted" if result.before.name == "not linked" else "predicted link"
+    entries = [
+        (len(view.targets) > 0, _dot(BLANK, 10, markeredgewidth=2.2), target),
+        (PREDICTED in view.role, line(INK, 1.6, linestyle=DOTS), asked),
+        (view.removed.any(), line(REMOVED, 2.6, linestyle=DASHES), "removed edge"),
+        (view.added.any(), line(NEW, 2.6), "added edge"),
+        (len(view.changed) > 0, _dot((NEW, STAR, 1.0), 10, markeredgecolor="white"), "changed feature"),
+        (OTHER in view.role, line(FAINT, 1), "other edge"),
+    ]
+    return [(handle, name) for there, handle, name in entries if there]
+
+
+def _dot(style: Style, size: float = 8, **more: Any) -> Any:
+    from matplotlib.lines import Line2D
+
+    look = {"markerfacecolor": style[0], "marker": style[1], "markersize": size * style[2], **more}
+    return Line2D([], [], linestyle="none", **{"markeredgecolor": INK, "markeredgewidth": 0.6, **look})

@@ -1,4 +1,4 @@
-"""The look of all pictures: sizes, inks, and how classes are told apart."""
+"""The look of all pictures: sizes, inks, and how classes and node types are told apart."""
 
 from __future__ import annotations
 
@@ -13,18 +13,22 @@ __all__ = [
     "COLOURS",
     "DARK",
     "DASHES",
+    "DOTS",
     "DPI",
     "EDGE_OF_PAGE",
     "FAINT",
     "INK",
+    "NEW",
     "QUIET",
     "REMOVED",
     "RING",
     "SHAPES",
     "SIZE",
+    "STAR",
     "Style",
     "plain",
     "styles_of",
+    "styles_of_types",
 ]
 
 # Inches, and dots per inch; all other lengths are points (1/72 inch), and so are the axes' coordinates.
@@ -45,19 +49,34 @@ COLOURS = ("#56b4e9", "#f0e442", "#009e73", "#cc79a7", "#0072b2", "#e69f00", "#b
 DARK = ("#009e73", "#0072b2")
 SHAPES = (("o", 1.0), ("s", 0.88), ("D", 0.78), ("h", 1.08), ("^", 1.15))
 
+# What is new has a colour that no class has. An added edge is a whole line where a removed one is broken and
+# the link that is asked about dotted: the three differ without their colours. A changed feature is a star.
+NEW = "#6a3d9a"
+DOTS = (0, (1, 1.5))
+STAR = "*"
+
 # How a class looks: its colour, its shape, and the shape's factor.
 Style = tuple[str, str, float]
+
+# A node of which nothing is predicted.
+NO_CLASS: Style = ("#e8e8e8", "o", 1.0)
 
 
 def styles_of(classes: NDArray[np.int64], num_classes: int) -> dict[int, Style]:
     """A look for each class that occurs; by its number, so that all pictures of a model agree."""
-    present = [int(label) for label in np.unique(classes)]
+    present = [int(label) for label in np.unique(classes) if label >= 0]
+    nothing = {-1: NO_CLASS} if (classes < 0).any() else {}
     every = len(COLOURS) * len(SHAPES)
     looks = present if num_classes <= every else range(len(present))
-    return {
+    return nothing | {
         label: (COLOURS[look % len(COLOURS)], *SHAPES[look // len(COLOURS) % len(SHAPES)])
         for label, look in zip(present, looks, strict=True)
     }
+
+
+def styles_of_types(types: NDArray[np.int64]) -> dict[int, Style]:
+    """A look for each node type that occurs: there are few, so both colour and shape tell them apart."""
+    return {int(kind): (COLOURS[kind % len(COLOURS)], *SHAPES[kind % len(SHAPES)]) for kind in np.unique(types)}
 
 
 def plain(colour: str) -> dict[str, Any]:

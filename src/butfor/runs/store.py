@@ -98,7 +98,7 @@ class Store:
     def __init__(self, path: str | os.PathLike[str], run: Run) -> None:
         self.path = Path(path)
         self.run = run
-        self.done: dict[int, Outcome] = {}
+        self.done: dict[int | tuple[int, int], Outcome] = {}
         self.notice = ""
         self._end = 0
         self._file, self._is_new = _open(self.path)
@@ -118,9 +118,9 @@ class Store:
             StoreError: the result is of another run or its node is there already, or the disk is full.
         """
         if difference := self.run.difference(result):
-            raise StoreError(f"the result of node {result.target} is of {difference}")
+            raise StoreError(f"the result of {result.called} is of {difference}")
         if result.target in self.done:
-            raise StoreError(f"node {result.target} is in {self.path} already")
+            raise StoreError(f"{result.called} is in {self.path} already")
         line = to_line(result)
         try:
             _write_all(self._file, line)
@@ -190,7 +190,7 @@ class Store:
                 if difference := self.run.difference(line.result):
                     raise StoreError(f"{self.path} holds results of {difference}; choose another file for this run")
                 if line.result.target in self.done:
-                    raise _repeated(self.path, line.number, line.result.target)
+                    raise _repeated(self.path, line.number, line.result.called)
                 self.done[line.result.target] = Outcome(line.result.status, line.result.size)
         if partial is None:
             return os.lseek(self._file, 0, os.SEEK_END)
@@ -211,14 +211,14 @@ def read_results(path: str | os.PathLike[str]) -> list[Counterfactual]:
         StoreError: the file is missing or damaged, or a node is in it twice.
     """
     path = Path(path)
-    results: dict[int, Counterfactual] = {}
+    results: dict[int | tuple[int, int], Counterfactual] = {}
     try:
         with path.open("rb") as file:
             for line in read_lines(path, file):
                 if line.result is None:
                     warnings.warn(f"the last line of {path} is incomplete and left out", stacklevel=2)
                 elif line.result.target in results:
-                    raise _repeated(path, line.number, line.result.target)
+                    raise _repeated(path, line.number, line.result.called)
                 else:
                     results[line.result.target] = line.result
     except StoreError:
@@ -248,8 +248,8 @@ def _write_all(file: int, content: bytes) -> None:
         content = content[os.write(file, content) :]
 
 
-def _repeated(path: Path, number: int, node: int) -> StoreError:
-    return StoreError(f"line {number} of {path} repeats node {node}: two runs were mixed, restore or delete the file")
+def _repeated(path: Path, number: int, target: str) -> StoreError:
+    return StoreError(f"line {number} of {path} repeats {target}: two runs were mixed, restore or delete the file")
 
 
 def _shown(value: object) -> str:

@@ -1,0 +1,1 @@
+"""butfor inside other libraries, each in a module of its own that is imported only where it is used."""

@@ -1,0 +1,408 @@
+"""Counterfactuals through PyG's own ``Explainer``: one more algorithm beside ``GNNExplainer`` and its kin."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data, HeteroData
+from torch_geometric.explain import Explanation, HeteroExplanation
+from torch_geometric.explain.algorithm import ExplainerAlgorithm
+from torch_geometric.explain.config import ExplanationType, MaskType, ModelMode, ModelReturnType, ModelTaskLevel
+
+from butfor.edits import Deletion
+from butfor.errors import InputError, ModelError
+from butfor.explainer import Explainer
+from butfor.goal import Goal
+from butfor.graph import EDGE_FIELDS
+from butfor.predictor import untouched
+from butfor.space import EditSpace
+from butfor.targets import Pair, key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from butfor.counterfactual import Counterfactual
+    from butfor.graph import Graph
+    from butfor.methods import Method
+    from butfor.predictor import Task
+    from butfor.problem import Budget
+    from butfor.targets import Target
+
+__all__ = ["CounterfactualExplainer"]
+
+# How far the two ways of calling the model may be apart before they count as two answers.
+AGREE = 1e-4
+
+TASKS: dict[Any, Task] = {ModelTaskLevel.node: "node", ModelTaskLevel.edge: "link", ModelTaskLevel.graph: "graph"}
+
+
+class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG is not typed
+    """The fewest edits that change a prediction, as an explanation of PyG.
+
+    The explanation's ``edge_mask`` is 1 on every removed edge (all its copies and, in an undirected graph, both
+    directions) and 0 elsewhere. So ``get_explanation_subgraph()`` holds the removed edges, and the model really gives
+    another answer on ``get_complement_subgraph()``. Where nothing was found the mask is 0 everywhere, and
+    ``explanation.counterfactual.status`` says why.
+
+    * ``explanation.counterfactual`` is the `Counterfactual`, where one output of the model was explained.
+    * ``explanation.counterfactuals`` are all of them by their ``index``, one or several. For several, the masks mark
+      what is in at least one of them; each result holds for its own index, and the complement need not change them
+      all. ``index=None`` means every output, as everywhere in PyG.
+
+    Masks cannot show an added edge. Changed features are 1 in ``node_mask``, if ``node_mask_type="attributes"`` was
+    asked for; PyG's subgraphs then leave out whole nodes. In both cases read the result instead.
+
+    What is explained follows from PyG's ``task_level``: a node; an "edge", which is a column of the argument
+    ``edge_label_index``; or a graph. Of a batch of several graphs each is explained alone, and the nodes that a result
+    or an `EditSpace` names are counted from the first node of that graph. PyG's ``threshold_config`` works on
+    the masks: leave it out, or one with "topk" may drop a part of the answer.
+
+    Args:
+        method: how to search; `Exact` unless given.
+        goal: what counts as another answer. A model that returns one number is told apart by ``goal.threshold``; for
+            ``binary_classification`` it is 0 for raw scores and 0.5 for probabilities unless given.
+        space: which edits are allowed; the deletion of any edge unless given.
+        budget: what may be spent on each target.
+        directed: whether the graph is directed; found out unless given.
+        node_type: in a graph of several node types, the one that is predicted; found out where only one type has
+            as many nodes as the model has outputs.
+        seed: for methods that draw random numbers.
+
+    Example:
+        >>> from torch_geometric.explain import Explainer
+        >>> explainer = Explainer(
+        ...     model,
+        ...     algorithm=CounterfactualExplainer(),
+        ...     explanation_type="model",
+        ...     edge_mask_type="object",
+        ...     model_config={"mode": "multiclass_classification", "task_level": "node", "return_type": "raw"},
+        ... )
+        >>> explanation = explainer(data.x, data.edge_index, index=10)
+        >>> print(explanation.counterfactual)
+    """
+
+    def __init__(
+        self,
+        *,
+        method: Method | None = None,
+        goal: Goal | None = None,
+        space: EditSpace | None = None,
+        budget: Budget | None = None,
+        directed: bool | None = None,
+        node_type: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        self.method = method
+        self.goal = goal or Goal()
+        self.space = space or EditSpace()
+        self.budget = budget
+        self.directed = directed
+        self.node_type = node_type
+        self.seed = seed
+
+    def supports(self) -> bool:
+        """Whether these settings can be explained; if not, the reason is logged, as PyG's algorithms do."""
+        reason = self._refusal()
+        if reason:
+            logging.error("'%s' %s", type(self).__name__, reason)
+        return not reason
+
+    def _refusal(self) -> str:
+        """Why these settings cannot be explained; nothing if they can."""
+        mode, nodes = self.model_config.mode, self.explainer_config.node_mask_type
+        if self.explainer_config.explanation_type != ExplanationType.model:
+            return (
+                "only explains what the model predicts, not what a given target says: use explanation_type='model' "
+                f"(got '{self.explainer_config.explanation_type.value}')"
+            )
+        if self.explainer_config.edge_mask_type is None:
+            return "marks edges, so there must be a mask for them: use edge_mask_type='object' (got None)"
+        if nodes is not None and not self.space.features:
+            return (
+                f"changes no features, so it has nothing to put into a node mask (got '{nodes.value}'): leave "
+                "node_mask_type out, or allow changes with space=EditSpace(features=Features(...))"
+            )
+        if nodes not in (None, MaskType.attributes):
+            return f"marks single features of nodes: use node_mask_type='attributes' (got '{nodes.value}')"
+        if mode == ModelMode.regression and self.goal.threshold is None:
+            return (
+                "needs to know where another answer begins for mode='regression': "
+                "give the number with goal=Goal(threshold=...)"
+            )
+        if mode == ModelMode.multiclass_classification and self.goal.threshold is not None:
+            return (
+                "has no use for a threshold where classes have a score each: leave Goal(threshold="
+                f"{self.goal.threshold:g}) out, or use mode='binary_classification' or 'regression'"
+            )
+        return ""
+
+    def forward(
+        self,
+        model: nn.Module,
+        x: Tensor | dict[str, Tensor],
+        edge_index: Any,
+        *,
+        target: Tensor,  # noqa: ARG002 (it follows from the model, which is asked again)
+        index: int | Tensor | None = None,
+        **kwargs: Any,
+    ) -> Explanation | HeteroExplanation:
+        """Find a counterfactual for each index.
+
+        Args:
+            model: the model to explain.
+            x: node features, by type in a graph of several types.
+            edge_index: edges, by type in a graph of several types.
+            target: not used: what is explained is the model's own answer.
+            index: the rows of the model's output to explain; None for all.
+            **kwargs: what else the model takes.
+
+        Raises:
+            InputError: an index is out of range, or an argument cannot be carried over to an edited graph.
+            ModelError: the model cannot be explained this way.
+            GraphError: the graph is malformed.
+        """
+        task = TASKS[self.model_config.task_level]
+        if isinstance(x, dict) and task != "node":
+            raise InputError("in a graph of several node types only nodes can be explained: use task_level='node'")
+        with untouched(model), torch.no_grad():
+            out = model(x, edge_index, **kwargs)
+        if not isinstance(out, Tensor) or not out.dim():
+            raise ModelError(f"{type(model).__name__} does not return a tensor with one row for each {task}")
+        wanted = _indices(index, len(out), task)
+        # butfor makes these two itself, for as many edited graphs as it lays side by side.
+        batch, pairs = kwargs.pop("batch", None), kwargs.pop("edge_label_index", None) if task == "link" else None
+        own = {"node": [], "link": ["edge_label_index"], "graph": [] if batch is None else ["batch"]}[task]
+        carried = {name: value for name, value in kwargs.items() if _may_be_carried(value)}
+        fixed = {name: value for name, value in kwargs.items() if name not in carried}
+        data = _hetero_graph(x, edge_index, carried) if isinstance(x, dict) else _graph(x, edge_index, carried)
+        model = _fixed(model, fixed, [*carried, *own])
+
+        jobs: list[tuple[_Part, list[int], list[Target]]]
+        if task == "graph" and batch is not None and len(out) > 1:
+            jobs = [(_Part.inside(data, batch == number), [number], [None]) for number in wanted]
+        elif task == "link":
+            known = _pairs(pairs)
+            jobs = [(_Part.whole(data), wanted, [known[number] for number in wanted])]
+        else:
+            jobs = [(_Part.whole(data), wanted, [number if task == "node" else None for number in wanted])]
+
+        results: dict[int, Counterfactual] = {}
+        edge_mask = torch.zeros(data.num_edges, device=out.device)
+        node_mask = torch.zeros(0 if isinstance(x, dict) else x.shape, device=out.device)
+        for part, numbers, targets in jobs:
+            explainer = self._explainer(model, part.data, out, task, numbers[0])
+            found = self._results(explainer, targets, out[numbers])
+            results |= zip(numbers, found, strict=True)
+            for result in found:
+                edge_mask[part.columns[_removed(explainer.graph, result)]] = 1.0
+                for change in result.changes:
+                    node_mask[part.nodes[change.node], change.feature] = 1.0
+
+        if isinstance(data, HeteroData):
+            explanation = HeteroExplanation()
+            sizes = [ends.size(1) for ends in data.edge_index_dict.values()]
+            explanation.set_value_dict(
+                "edge_mask", dict(zip(data.edge_types, torch.split(edge_mask, sizes), strict=True))
+            )
+        else:
+            explanation = Explanation(edge_mask=edge_mask)
+            if self.explainer_config.node_mask_type is not None:
+                explanation.node_mask = node_mask
+        # Not a list: PyG would take one that is as long as there are edges for something that edges have.
+        explanation.counterfactuals = results
+        if len(results) == 1:
+            (explanation.counterfactual,) = results.values()
+        return explanation
+
+    def _explainer(
+        self, model: nn.Module, data: Data | HeteroData, out: Tensor, task: Task, number: int = 0
+    ) -> Explainer:
+        single = out.dim() == 1 or out.size(1) == 1
+        probabilities = self.model_config.return_type == ModelReturnType.probs
+        goal = self.goal
+        if self.model_config.mode == ModelMode.binary_classification and goal.threshold is None:
+            if single:
+                # Where PyG itself draws the line.
+                goal = replace(goal, threshold=0.5 if probabilities else 0.0)
+            elif out.size(1) > 2:
+                raise InputError(
+                    f"the model returns {out.size(1)} numbers for each {task}, which is no binary classification; "
+                    "use mode='multiclass_classification' if they are scores of classes"
+                )
+        return Explainer.of(
+            model,
+            data,
+            task=task,
+            node_type=self._type(data, len(out)),
+            method=self.method,
+            goal=goal,
+            space=self.space,
+            budget=self.budget,
+            directed=self.directed,
+            probabilities=probabilities and not single,
+            seed=self.seed,
+            number=number,
+        )
+
+    def _type(self, data: Data | HeteroData, rows: int) -> str | None:
+        if self.node_type is not None or not isinstance(data, HeteroData):
+            return self.node_type
+        sizes = {kind: int(data[kind].num_nodes) for kind in data.node_types}
+        fits: list[str] = [kind for kind, size in sizes.items() if size == rows]
+        if len(fits) == 1:
+            return fits[0]
+        known = ", ".join(f"{size} of '{kind}'" for kind, size in sizes.items())
+        raise InputError(
+            f"the model has {rows} outputs, and there are {known}: it does not follow which nodes they belong to; "
+            "say so with CounterfactualExplainer(node_type=...)"
+        )
+
+    def _results(self, explainer: Explainer, targets: Sequence[Target], rows: Tensor) -> list[Counterfactual]:
+        """One result for each target, whose output in PyG's hands is a row of ``rows``."""
+        predictor = explainer.predictor
+        scores = predictor.intact([key_of(target, explainer.graph, predictor.node_type) for target in targets])
+        if predictor.threshold is not None:
+            ours, given = scores[:, 1] + predictor.threshold, rows.reshape(len(rows))
+        else:
+            ours = scores.softmax(-1)
+            given = rows / rows.sum(-1, keepdim=True) if predictor.probabilities else rows.softmax(-1)
+        if not torch.allclose(ours, given, rtol=AGREE, atol=AGREE):
+            raise ModelError(
+                f"{type(predictor.model).__name__} answers otherwise for one graph in evaluation mode than it did for "
+                "PyG: it draws random numbers, or reads of its arguments what belongs to the whole batch"
+            )
+        found = dict(explainer.stream(targets))
+        return [found[number] for number in range(len(targets))]
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """What is explained as one graph, and where its nodes and edge columns are in what was given."""
+
+    data: Data | HeteroData
+    nodes: Tensor
+    columns: Tensor
+
+    @classmethod
+    def whole(cls, data: Data | HeteroData) -> _Part:
+        """All of it."""
+        return cls(data, torch.arange(data.num_nodes), torch.arange(data.num_edges))
+
+    @classmethod
+    def inside(cls, data: Data, mine: Tensor) -> _Part:
+        """The part on the nodes of a mask: one graph of a batch."""
+        nodes, columns = mine.nonzero().flatten(), mine[data.edge_index].all(0).nonzero().flatten()
+        place = mine.cumsum(0) - 1
+        part = Data(edge_index=place[data.edge_index[:, columns]])
+        for name in data.keys():  # noqa: SIM118 (a Data iterates over pairs)
+            if name != "edge_index":
+                part[name] = data[name][columns if name in EDGE_FIELDS else nodes]
+        return cls(part, nodes, columns)
+
+
+def _removed(graph: Graph, result: Counterfactual) -> list[int]:
+    """The columns of all edges that go, numbered relation after relation."""
+    columns = []
+    for edit in result.edits:
+        if isinstance(edit, Deletion):
+            ends = edit.source, edit.target
+            columns += graph.columns_of(graph.link_key(ends if edit.relation is None else (edit.relation, *ends)))
+    return columns
+
+
+def _indices(index: int | Tensor | None, rows: int, task: Task) -> list[int]:
+    """The rows that are asked for, each once."""
+    if index is None:
+        return list(range(rows))
+    given = torch.as_tensor(index)
+    if given.dtype == torch.bool:
+        if given.shape != (rows,):
+            raise InputError(f"index is a mask of shape {tuple(given.shape)}, but the model has {rows} outputs")
+        given = given.nonzero()
+    if not given.numel():
+        raise InputError("index is empty, so there is nothing to explain; leave it out to explain all outputs")
+    for row in given.flatten().tolist():
+        if not 0 <= row < rows:
+            raise InputError(f"index is {row}, but the model has outputs for {rows} {task}s (0 to {rows - 1})")
+    return list(dict.fromkeys(given.flatten().tolist()))
+
+
+def _pairs(edge_label_index: Tensor | None) -> list[Pair]:
+    if edge_label_index is None:
+        raise InputError(
+            "task_level='edge' explains pairs of nodes, and none were given; pass them to the explainer as "
+            "edge_label_index=..., of shape (2, number of pairs), which the model takes by this name"
+        )
+    return [Pair(int(u), int(v)) for u, v in edge_label_index.T.tolist()]
+
+
+def _may_be_carried(value: Any) -> bool:
+    """Whether an argument may belong to nodes or edges: settings such as numbers and names do not."""
+    return isinstance(value, Mapping) or (isinstance(value, Tensor) and value.dim() > 0)
+
+
+def _graph(x: Tensor, edge_index: Tensor, given: Mapping[str, Any]) -> Data:
+    """The graph, with what its nodes and edges have besides."""
+    if not isinstance(edge_index, Tensor) or edge_index.layout != torch.strided:
+        raise InputError("edge_index is a sparse matrix; give the edges as a tensor of shape (2, number of edges)")
+    data = Data(x=x.detach(), edge_index=edge_index)
+    for name, value in given.items():
+        of_nodes = name not in ("y", "ptr") and not name.startswith("edge_")
+        if not isinstance(value, Tensor) or not (name in EDGE_FIELDS or (of_nodes and len(value) == len(x))):
+            raise _not_carried(name, value)
+        data[name] = value.detach()
+    return data
+
+
+def _hetero_graph(x: Mapping[str, Tensor], edge_index: Mapping[Any, Tensor], given: Mapping[str, Any]) -> HeteroData:
+    """The same for a graph of several types."""
+    data = HeteroData()
+    for kind, features in x.items():
+        data[kind].x = features.detach()
+    for relation, ends in edge_index.items():
+        data[relation].edge_index = ends
+    for name, value in given.items():
+        if not isinstance(value, Mapping) or name not in [f"{field}_dict" for field in EDGE_FIELDS]:
+            raise _not_carried(name, value)
+        for relation, carried in value.items():
+            data[relation][name.removesuffix("_dict")] = carried.detach()
+    return data
+
+
+def _not_carried(name: str, value: Any) -> InputError:
+    what = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
+    return InputError(
+        f"the model is given {name}, {what}, and nothing says what becomes of it in an edited graph: what edges carry "
+        f"must be named {', '.join(EDGE_FIELDS)} (and _dict where there are several types), what nodes have must have "
+        "one row for each (and there must be one type); make anything else an attribute of the model"
+    )
+
+
+def _fixed(model: nn.Module, fixed: Mapping[str, Any], names: Sequence[str]) -> nn.Module:
+    """The model, such that a call by these names gives what PyG's call with the ``fixed`` arguments gave.
+
+    That is the model itself, for which butfor may know a quick way, unless it takes more than what graphs have.
+    """
+    known = inspect.signature(model.forward).parameters
+    fixed = {name: value for name, value in fixed.items() if name not in known or known[name].default is not value}
+    if not fixed and all(name in known for name in names):
+        return model
+
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return self.model(*args, **kwargs, **self.fixed)
+
+    # butfor reads from the signature what a model takes.
+    taken = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("self", "x", "edges", *names)
+    ]
+    vars(forward)["__signature__"] = inspect.Signature(taken)
+    called: nn.Module = type(type(model).__name__, (nn.Module,), {"forward": forward})()
+    called.model, called.fixed = model, dict(fixed)  # type: ignore[assignment]  # a module takes anything
+    return called

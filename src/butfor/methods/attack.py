@@ -1,0 +1,327 @@
+"""Graph attacks as explainers: what fools a model with the fewest edits explains it.
+
+What is PyG's: the gradient steps on relaxed edges, the projection onto the budget, when the block is drawn anew, the
+early stopping, the final sampling, the flips of the greedy attack, and the losses. What is ours, and why:
+
+- A block is drawn from the edits of the problem, not from all pairs of nodes: nothing else may be changed. It is drawn
+  without replacement, because edits are few enough to be numbered; PyG's way fails where a block is nearly everything.
+- The model is asked through the problem's relaxation and, for sets of whole edits, by making them. So deletions,
+  additions and features, all tasks and all models with a faithful relaxation will do, and no answer rests on weights.
+- An attack stops when the goal is reached or the search has spent what it may.
+- An attack is told how many edits to make; an explanation wants the fewest. So it is run for more and more of them,
+  and what is not needed is undone.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from butfor.edits import pack
+from butfor.errors import InputError
+from butfor.methods.base import Method
+from butfor.methods.greedy import Greedy
+from butfor.problem import Proposal
+
+with warnings.catch_warnings():
+    # PyG calls all of `contrib` experimental, once, when it is imported.
+    warnings.simplefilter("ignore")
+    from torch_geometric.contrib.nn import GRBCDAttack, PRBCDAttack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torch import Tensor
+
+    from butfor.oracle import Relaxation
+    from butfor.problem import Answers, Budget, Meter, Problem
+
+__all__ = ["GRBCD", "PRBCD"]
+
+INSTEAD = "The model offers no gradients that agree with the edits, so Greedy searched in place of the attack."
+
+Loss = Literal["masked", "margin", "prob_margin", "tanh_margin"]
+LOSSES = ("masked", "margin", "prob_margin", "tanh_margin")
+
+
+@dataclass(frozen=True)
+class PRBCD(Method):
+    """Projected randomised block coordinate descent: spread a budget over the edits by gradient ascent.
+
+    A weight for each edit of a random block follows the gradient of the loss and is projected so that all weights add
+    up to at most the budget; edits of little weight are exchanged for others. The budget is 1, 2, 4, ... until whole
+    edits are found that reach the goal. Those are pruned, and the attack is repeated with one edit less than they have
+    for as long as it succeeds.
+
+    Departures from PyG: see the head of this file. Its learning rate shrinks with the number of nodes, because the loss
+    is a mean over them; here there is one target, and it does not.
+
+    Attributes:
+        block_size: how many edits are looked at together.
+        epochs: gradient steps for each budget; as in PyG, the block is exchanged in the first four fifths of them.
+        lr: the learning rate, for each edit of the budget. So large that the budget is used up within a few steps.
+        loss: what is raised: "masked" (cross entropy), "margin", "prob_margin" or "tanh_margin".
+
+    References:
+        Geisler, Schmidt, Şirin, Zügner, Bojchevski, Günnemann: Robustness of Graph Neural Networks at Scale.
+        NeurIPS 2021. Algorithm 1.
+    """
+
+    block_size: int = 250
+    epochs: int = 125
+    lr: float = 1.0
+    loss: Loss = "tanh_margin"
+
+    def __post_init__(self) -> None:
+        _check(self.block_size, self.epochs, self.loss)
+        if not (np.isfinite(self.lr) and self.lr > 0):
+            raise InputError(f"lr is {self.lr}; the learning rate must be positive")
+
+    def solve(self, problem: Problem, budget: Budget) -> Proposal:
+        """Double the budget until the goal is reached, then lower it for as long as it still is."""
+        relaxation = problem.oracle.relax([problem.edits])
+        if relaxation is None:
+            return replace(Greedy().solve(problem, budget), note=INSTEAD)
+        search = _Search(problem, relaxation, budget.meter())
+        count = len(search.free)
+        # PyG wants a block to hold more than the budget; all edits at once need no choice.
+        most = min(min(self.block_size, count) - 1, search.most)
+        failed, size = 0, min(1, most)
+        while size > failed and search.affords(2):
+            found = search.run(_Projected(search, self), size)
+            if found is None:
+                failed = size
+                size = min(2 * size, most) if not search.found else size
+            else:
+                size = len(found) - 1
+        if not search.found and count <= min(self.block_size, search.most) and search.affords(1):
+            search.ask(search.permitted(search.free.tolist()))
+            search.prune()
+        return search.proposal()
+
+
+@dataclass(frozen=True)
+class GRBCD(Method):
+    """Greedy randomised block coordinate descent: make the edit of steepest gradient, again and again.
+
+    In each step a new random block is drawn from the edits that may follow, and the one whose gradient promises most is
+    made, without trying any. The attack ends when the goal is reached; what is not needed is undone.
+
+    Departures from PyG: see the head of this file. One edit is made in each step, and none is made twice.
+
+    Attributes:
+        block_size: how many edits are looked at in each step.
+        epochs: how many steps there are at most, and so how many edits.
+        loss: what is raised: "masked" (cross entropy), "margin", "prob_margin" or "tanh_margin".
+
+    References:
+        Geisler, Schmidt, Şirin, Zügner, Bojchevski, Günnemann: Robustness of Graph Neural Networks at Scale.
+        NeurIPS 2021. Algorithm 2.
+    """
+
+    block_size: int = 250
+    epochs: int = 125
+    loss: Loss = "masked"
+
+    def __post_init__(self) -> None:
+        _check(self.block_size, self.epochs, self.loss)
+
+    def solve(self, problem: Problem, budget: Budget) -> Proposal:
+        """Attack once; each step is asked about, so that it ends with the first that reaches the goal."""
+        relaxation = problem.oracle.relax([problem.edits])
+        if relaxation is None:
+            return replace(Greedy().solve(problem, budget), note=INSTEAD)
+        search = _Search(problem, relaxation, budget.meter())
+        most = min(self.epochs, len(problem.edits), search.most)
+        search.run(_Stepwise(search, self), most)
+        return search.proposal()
+
+
+def _check(block_size: int, epochs: int, loss: str) -> None:
+    for name, value in (("block_size", block_size), ("epochs", epochs)):
+        if not isinstance(value, int) or value < 1:
+            raise InputError(f"{name} is {value}; give a whole number of at least 1")
+    if loss not in LOSSES:
+        raise InputError(f"loss is {loss!r}; choose one of {', '.join(LOSSES)}")
+
+
+@dataclass
+class _Search:
+    """What attacks on one problem share: what they may spend, and the cheapest edits that reached the goal."""
+
+    problem: Problem
+    relaxation: Relaxation
+    meter: Meter
+    found: list[tuple[int, ...]] = field(default_factory=list)
+    _known: dict[tuple[int, ...], Answers] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.generator = self.problem.generator()
+        self.free = torch.from_numpy(self.problem.free(()))
+        limit = self.problem.edits.max_edits
+        self.most = len(self.problem.edits) if limit is None else limit
+
+    def affords(self, evaluations: int) -> bool:
+        left = self.meter.left
+        return left is None or left >= evaluations
+
+    def run(self, attack: _Attack, size: int) -> tuple[int, ...] | None:
+        """Attack with a budget of edits; the pruned set, if one reached the goal."""
+        before = len(self.found)
+        nodes = torch.empty(len(self.problem.edits) + 1, 0)
+        label = self.problem.before if self.problem.goal.wanted is None else self.problem.goal.wanted
+        with torch.random.fork_rng(devices=[]):
+            # PyG draws its last samples from torch's global generator, on the device of its own tensors: the CPU.
+            torch.default_generator.manual_seed(int(torch.randint(2**62, (), generator=self.generator)))
+            attack.attack(nodes, torch.empty(2, 0, dtype=torch.long), torch.tensor([label]), size)
+        return self.prune(before)
+
+    def soft(self, made: Tensor) -> Tensor:
+        """Scores after edits that are made in part."""
+        self.meter.evaluations += 1
+        return self.relaxation.logits(1 - made.to(self.problem.logits)).to(made)
+
+    def ask(self, chosen: tuple[int, ...]) -> Answers:
+        """What making these edits does. An attack comes back to the same ones, which then cost nothing."""
+        if chosen not in self._known:
+            self._known[chosen] = self.problem.ask([chosen], self.meter)
+        answers = self._known[chosen]
+        if answers.reached[0]:
+            self.found.append(chosen)
+        return answers
+
+    def permitted(self, chosen: Sequence[int]) -> tuple[int, ...]:
+        """These edits, or those of them that may be made together, the first ones first."""
+        edits = self.problem.edits
+        if not edits.constrained or edits.permits(pack([chosen]))[0]:
+            return tuple(sorted(chosen))
+        kept: list[int] = []
+        for edit in chosen:
+            if edits.permits(pack([[*kept, edit]]))[0]:
+                kept.append(edit)
+        return tuple(sorted(kept))
+
+    def prune(self, before: int = 0) -> tuple[int, ...] | None:
+        """Undo what is not needed of the cheapest set that reached the goal since there were ``before`` of them."""
+        cheapest = min(self.found[before:], key=self.problem.edits.cost, default=None)
+        if cheapest is None:
+            return None
+        self.found.append(Greedy()._pruned(self.problem, list(cheapest), self.meter))
+        return self.found[-1]
+
+    def proposal(self) -> Proposal:
+        best = sorted(dict.fromkeys(self.found), key=self.problem.edits.cost)
+        return Proposal(tuple(best), self.problem.least_cost, evaluations=self.meter.evaluations)
+
+
+class _Attack(PRBCDAttack):  # type: ignore[misc]
+    """PyG's attack on a graph that stands for the edits: edit k is the edge from node k to one node behind them all.
+
+    At first this graph has no edges; an edge of weight w is an edit made by so much.
+    """
+
+    # PyG's constructor writes to the dictionary of the class.
+    coeffs: ClassVar[dict[str, Any]] = dict(PRBCDAttack.coeffs)
+
+    def __init__(self, search: _Search, method: PRBCD | GRBCD, **options: Any) -> None:
+        block_size = min(method.block_size, len(search.problem.edits))
+        super().__init__(
+            torch.nn.Identity(), block_size, method.epochs, loss=method.loss, is_undirected=False, log=False, **options
+        )
+        self.search = search
+        self.already = len(search.found)
+        costs = torch.from_numpy(search.problem.edits.costs)
+        self.dearness = (costs / costs.mean()).float()
+        # Towards a wanted class is away from its opposite.
+        plain, sign = self.loss, 1 if search.problem.goal.wanted is None else -1
+        self.loss = lambda *asked: sign * plain(*asked)
+        # Early stopping compares, and nothing compares with a model that broke down.
+        self.metric = lambda *asked: torch.nan_to_num(self.loss(*asked), nan=torch.finfo(torch.float).min)
+
+    @property
+    def over(self) -> bool:
+        """Whether the goal is reached, there is nothing to choose from, or no step can be paid for."""
+        return len(self.search.found) > self.already or not len(self.current_block) or not self.search.affords(2)
+
+    def _prepare(self, budget: int) -> Iterator[int]:
+        for step in super()._prepare(budget):
+            if self.over:
+                return
+            yield step
+
+    def _forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
+        made = edge_weight.new_zeros(len(x) - 1).index_put((edge_index[0],), edge_weight)
+        if made.requires_grad:
+            logits = self.search.soft(made)
+        else:
+            # Whole edits, of which the attack likes some more than others.
+            liked = torch.zeros_like(made).index_put((self.current_block,), self.block_edge_weight)
+            chosen = torch.nonzero(made > 0.5).flatten()
+            chosen = chosen[torch.argsort(liked[chosen], descending=True, stable=True)]
+            logits = self.search.ask(self.search.permitted(chosen.tolist())).logits.to(made)
+        # "masked" wants logarithms of probabilities; to the other losses they are as good as scores.
+        return F.log_softmax(logits, dim=-1)
+
+    def _forward_and_gradient(self, *asked: Any, **more: Any) -> tuple[Tensor, Tensor]:
+        loss, gradient = super()._forward_and_gradient(*asked, **more)
+        # A layer may have no derivative where a node lost all its edges; a dear edit must promise more.
+        return loss, torch.nan_to_num(gradient, 0.0, 0.0, 0.0) / self.dearness[self.current_block]
+
+    def _sample_random_block(self, budget: int = 0) -> None:  # noqa: ARG002
+        self._take(self._drawn(self.search.free, self.block_size))
+
+    def _drawn(self, edits: Tensor, count: int) -> Tensor:
+        return edits[torch.randperm(len(edits), generator=self.search.generator)[:count]].sort().values
+
+    def _take(self, block: Tensor, weights: Tensor | None = None) -> None:
+        """Go on with this block; edits without a weight begin with next to none."""
+        self.current_block = block
+        self.block_edge_index = torch.stack([block, torch.full_like(block, self.num_nodes - 1)])
+        self.block_edge_weight = torch.full(block.shape, self.coeffs["eps"])
+        if weights is not None:
+            self.block_edge_weight[: len(weights)] = weights
+
+
+class _Projected(_Attack):
+    def __init__(self, search: _Search, method: PRBCD) -> None:
+        # PyG takes the number of nodes out of the learning rate.
+        nodes = len(search.problem.edits) + 1
+        super().__init__(search, method, epochs_resampling=method.epochs * 4 // 5, lr=method.lr * nodes)
+
+    def _resample_random_block(self, budget: int) -> None:  # noqa: ARG002
+        if len(self.current_block) == len(self.search.free):
+            return
+        # As in PyG: the better half stays, or less where the projection left less.
+        order = torch.argsort(self.block_edge_weight)
+        least = int((self.block_edge_weight <= self.coeffs["eps"]).sum())
+        order = order[max(least, len(order) // 2) :]
+        kept, weights = self.current_block[order], self.block_edge_weight[order]
+        others = self.search.free[~torch.isin(self.search.free, kept)]
+        self._take(torch.cat([kept, self._drawn(others, self.block_size - len(kept))]), weights)
+
+    def _close(self, *asked: Any, **more: Any) -> tuple[Tensor, Tensor]:
+        left = self.search.meter.left
+        if len(self.search.found) > self.already or left == 0:
+            return self.edge_index, self.edge_index
+        samples = self.coeffs["max_final_samples"]
+        self.coeffs = {**self.coeffs, "max_final_samples": samples if left is None else min(samples, left)}
+        closed: tuple[Tensor, Tensor] = super()._close(*asked, **more)
+        return closed
+
+
+class _Stepwise(_Attack, GRBCDAttack):  # type: ignore[misc]
+    def _sample_random_block(self, budget: int = 0) -> None:  # noqa: ARG002
+        # None is flipped back: that would only go round in circles.
+        free = torch.from_numpy(self.search.problem.free(self.flipped_edges[0].tolist()))
+        self._take(self._drawn(free, self.block_size))
+
+    @torch.no_grad()
+    def _update(self, step: int, gradient: Tensor, x: Tensor, *asked: Any, **more: Any) -> dict[str, Any]:
+        scalars: dict[str, Any] = super()._update(step, gradient, x, *asked, **more)
+        self._forward(x, self.edge_index, self.edge_weight)
+        return scalars

@@ -1,0 +1,499 @@
+"""The edit space: what may be changed about a graph, at what cost, and what belongs together."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+
+from butfor.edits import Changes, Edits, Links
+from butfor.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from butfor.edits import Relation
+    from butfor.graph import Graph, Link, LinkKey, Neighbourhood
+
+__all__ = ["EditSpace", "Features", "Within"]
+
+
+@dataclass(frozen=True)
+class Within:
+    """All pairs of nodes near the target that have no edge yet, the nearest first.
+
+    Attributes:
+        hops: how far from the target a node may be; of a whole graph all nodes are near.
+        most: how many pairs at most; the result says so where that leaves some out.
+        cost: what each addition costs.
+    """
+
+    hops: int = 1
+    most: int = 500
+    cost: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.hops < 1 or self.most < 1:
+            raise InputError(f"{self} allows no pair; give at least 1 hop and 1 pair")
+        _check_cost(self.cost, "an added edge")
+
+
+@dataclass(frozen=True)
+class Features:
+    """Node features that may have another value; each value is one edit, and a feature has only one.
+
+    Attributes:
+        values: "flip" for features that are 0 or 1; or the values that a feature may be set to.
+        between: instead of values, the two ends of a range, tried at ``steps`` values evenly spaced.
+        columns: which features; all unless given.
+        nodes: of which nodes; of those within ``within`` hops of the target unless given.
+        within: 0 for the target itself; of a whole graph all nodes count as the target.
+        steps: how finely a range is tried.
+        cost: what each change costs.
+    """
+
+    values: Literal["flip"] | Sequence[float] = "flip"
+    between: tuple[float, float] | None = None
+    columns: Sequence[int] | None = None
+    nodes: Collection[int] | None = None
+    within: int = 0
+    steps: int = 5
+    cost: float = 1.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.values, str) and self.values != "flip":
+            raise InputError(f"feature values are {self.values!r}; give 'flip' or a list of numbers")
+        if self.between is not None and not self.between[0] < self.between[1]:
+            raise InputError(f"a feature between {self.between[0]} and {self.between[1]} has no room; give low < high")
+        if self.steps < 2:
+            raise InputError(f"steps is {self.steps}; a range has two ends at least")
+        if not all(np.isfinite(value) for value in self._choices or ()):
+            raise InputError(f"a feature cannot be set to {self._choices}; give finite numbers")
+        _check_cost(self.cost, "a changed feature")
+
+    @property
+    def _choices(self) -> list[float] | None:
+        """The values to try; None to flip."""
+        if self.between is not None:
+            return [float(value) for value in np.linspace(*self.between, self.steps)]
+        return None if isinstance(self.values, str) else [float(value) for value in self.values]
+
+    def check(self, graph: Graph) -> None:
+        """Refuse nodes and features that the graph does not have.
+
+        Raises:
+            InputError: naming the first of them.
+        """
+        width = graph.x.size(1)
+        for column in self.columns or ():
+            if not 0 <= column < width:
+                raise InputError(f"feature {column} is not in this graph (0 to {width - 1})")
+        for node in self.nodes or ():
+            graph.check_node(node)
+
+    def changes(self, graph: Graph, near: Neighbourhood) -> Changes:
+        """What may change around one target; edits are numbered from 0.
+
+        Raises:
+            InputError: a feature that is to be flipped is neither 0 nor 1.
+        """
+        inside = near.distance <= self.within if self.nodes is None else np.isin(near.nodes, list(self.nodes))
+        positions = np.flatnonzero(inside)
+        columns = np.arange(graph.x.size(1)) if self.columns is None else np.array(self.columns, dtype=np.int64)
+        x = graph.x[torch.from_numpy(near.nodes[positions]).to(graph.x.device)].cpu().double().numpy()[:, columns]
+        node, feature = (part.ravel() for part in np.meshgrid(positions, columns, indexing="ij"))
+        before = x.ravel()
+        if self._choices is None:
+            odd = np.flatnonzero((before != 0) & (before != 1))
+            if len(odd):
+                first = odd[0]
+                raise InputError(
+                    f"feature {feature[first]} of node {near.nodes[node[first]]} is {before[first]:g}; only 0 and 1 "
+                    "can be flipped, so give the values it may have: Features(values=[...])"
+                )
+            after = 1 - before
+        else:
+            count = len(self._choices)
+            node, feature, before = np.repeat(node, count), np.repeat(feature, count), np.repeat(before, count)
+            after = np.resize(np.array(self._choices), len(before))
+            # Setting a feature to what it is would be no edit; stored numbers are rounded to the graph's own kind.
+            kept = torch.from_numpy(after).to(graph.x.dtype).double().numpy() != before
+            node, feature, before, after = node[kept], feature[kept], before[kept], after[kept]
+        return Changes(node, feature, before, after, np.arange(len(node)))
+
+
+@dataclass(frozen=True)
+class EditSpace:
+    """What may be changed, from plain data. Unless something is said, every edge may be deleted at cost 1.
+
+    An edge is a pair of node ids; in an undirected graph their order does not matter. In a graph of several
+    node types it is ``(relation, source, target)`` with the ids that nodes have within their types.
+
+    Attributes:
+        protected: edges that stay.
+        allowed: if given, the only edges that may go.
+        costs: what the deletion (or the addition) of an edge costs, 1 where nothing is said; a group by its name.
+        delete: False if no edge may be deleted.
+        relations: if given, the only edge types that may go; both directions of an edge count as one type.
+        groups: edges that go together or not at all: one edit, at cost 1 unless ``costs`` names the group.
+        add: pairs of nodes that may be joined, or `Within`; none unless given.
+        carries: what an added edge carries where edges carry something: ``{"edge_attr": [0.0, 1.0]}``. An added edge
+            has weight 1 where nothing is said.
+        features: which features may change; none unless given.
+        max_edits: how many edits an answer may have at most; a group is one edit.
+        keep_connected: no answer may cut off one part of the target's neighbourhood from another. Paths that leave
+            the neighbourhood do not count.
+    """
+
+    protected: Collection[Link] = ()
+    allowed: Collection[Link] | None = None
+    costs: Mapping[Any, float] = field(default_factory=dict)
+    delete: bool = True
+    relations: Collection[Relation] | None = None
+    groups: Mapping[str, Collection[Link]] | Sequence[Collection[Link]] = ()
+    add: Collection[tuple[int, int]] | Within = ()
+    carries: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
+    features: Features | Sequence[Features] = ()
+    max_edits: int | None = None
+    keep_connected: bool = False
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> EditSpace:
+        """From what JSON can hold: ``add`` may be ``{"hops": 2}``, ``features`` ``{"values": "flip"}`` or several such,
+        and ``costs`` a list of ``[edge, cost]``.
+
+        Raises:
+            InputError: a field is unknown or makes no sense.
+        """
+        unknown = set(plain) - {item.name for item in fields(cls)}
+        if unknown:
+            raise InputError(f"an edit space has no field {sorted(unknown)[0]!r}")
+        given = dict(plain)
+        try:
+            for name in ("protected", "allowed"):
+                if given.get(name) is not None:
+                    given[name] = [_link(one) for one in given[name]]
+            if not isinstance(given.get("costs", {}), Mapping):
+                given["costs"] = {one if isinstance(one, str) else _link(one): cost for one, cost in given["costs"]}
+            groups = given.get("groups", ())
+            given["groups"] = (
+                {name: [_link(one) for one in group] for name, group in groups.items()}
+                if isinstance(groups, Mapping)
+                else [[_link(one) for one in group] for group in groups]
+            )
+            add = given.get("add", ())
+            given["add"] = Within(**add) if isinstance(add, Mapping) else [(int(u), int(v)) for u, v in add]
+            rules = given.get("features", ())
+            given["features"] = [Features(**rule) for rule in ([rules] if isinstance(rules, Mapping) else rules)]
+            if given.get("relations") is not None:
+                given["relations"] = [tuple(relation) for relation in given["relations"]]
+            return cls(**given)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"this is no edit space: {error}") from error
+
+    @property
+    def _rules(self) -> tuple[Features, ...]:
+        return (self.features,) if isinstance(self.features, Features) else tuple(self.features)
+
+    @cached_property
+    def _groups(self) -> dict[str, list[Link]]:
+        if isinstance(self.groups, Mapping):
+            return {name: list(group) for name, group in self.groups.items()}
+        return {f"group {number}": list(group) for number, group in enumerate(self.groups)}
+
+    @cached_property
+    def _plain(self) -> bool:
+        """Whether every edge may go at cost 1 and nothing else may happen."""
+        ruled = self.protected or self.costs or self.groups or self.add or self.features or self.keep_connected
+        limited = self.allowed is not None or self.relations is not None or self.max_edits is not None
+        return self.delete and not ruled and not limited
+
+    def fingerprint(self, graph: Graph) -> str:
+        """A short hash of the rules, however they are written down; empty where there are none."""
+        if self._plain:
+            return ""
+        keys = graph.link_key
+        allowed = None if self.allowed is None else sorted(map(keys, self.allowed))
+        costs = sorted((one if isinstance(one, str) else str(keys(one)), cost) for one, cost in self.costs.items())
+        groups = sorted((name, sorted(map(keys, group))) for name, group in self._groups.items())
+        add = self.add if isinstance(self.add, Within) else sorted(map(keys, self.add))
+        relations = None if self.relations is None else sorted(map(graph.relation, self.relations))
+        rules = (sorted(map(keys, self.protected)), allowed, costs, self.delete, relations, groups, add)
+        rest = (sorted(self.carries.items()), self._rules, self.max_edits, self.keep_connected)
+        return hashlib.sha256(repr((rules, rest)).encode()).hexdigest()[:16]
+
+    def check(self, graph: Graph) -> None:
+        """Refuse what cannot be meant.
+
+        Raises:
+            InputError: an edge is not in the graph, a cost is not positive, a rule contradicts another.
+        """
+        if self._plain:
+            return
+        if graph.types is not None and (self.add or self._rules):
+            raise InputError("in a graph of several node types only edges can be deleted: leave out add and features")
+        if self.max_edits is not None and self.max_edits < 1:
+            raise InputError(f"max_edits is {self.max_edits}; an answer has one edit at least")
+        for relation in self.relations or ():
+            graph.relation(relation)
+        named = [("protected", self.protected), ("allowed", self.allowed or ())]
+        named += [(f"the group {name!r}", group) for name, group in self._groups.items()]
+        for role, links in named:
+            for link in links:
+                if not graph.has_link(graph.link_key(link)):
+                    raise InputError(f"{role} names the edge {_shown(link)}, which is not in this graph")
+        self._check_groups(graph)
+        new = self._candidates(graph)
+        for key in new:
+            if graph.has_link(key):
+                raise InputError(f"add names {key[1]}–{key[2]}, which is an edge of this graph already")
+            if key[1] == key[2]:
+                raise InputError(f"add names {key[1]}–{key[2]}; a node cannot be joined to itself")
+        for priced, cost in self.costs.items():
+            if isinstance(priced, str):
+                if priced not in self._groups:
+                    raise InputError(f"costs names the group {priced!r}, which is not among the groups")
+                _check_cost(cost, f"the group {priced!r}")
+                continue
+            if not graph.has_link(graph.link_key(priced)) and graph.link_key(priced) not in new:
+                raise InputError(f"costs names the edge {_shown(priced)}, which is not in this graph")
+            _check_cost(cost, f"edge {_shown(priced)}")
+        for rule in self._rules:
+            rule.check(graph)
+
+    def _check_groups(self, graph: Graph) -> None:
+        owner: dict[LinkKey, str] = {}
+        for name, group in self._groups.items():
+            if not group:
+                raise InputError(f"the group {name!r} is empty")
+            for link in group:
+                other = owner.setdefault(graph.link_key(link), name)
+                if other != name:
+                    raise InputError(f"the edge {_shown(link)} is in two groups, {other!r} and {name!r}")
+
+    def check_fields(self, graph: Graph, carried: Collection[str]) -> None:
+        """Refuse additions where it is not known what an added edge carries.
+
+        Raises:
+            InputError: the model reads something of its edges that was not given for added ones.
+        """
+        if not self.add:
+            return
+        for name in carried:
+            values = graph.edge_fields()[name]
+            if name not in self.carries and not (name == "edge_weight" and values.dim() == 1):
+                raise InputError(
+                    f"the model reads {name}, and nothing says what an added edge carries there; give "
+                    f"EditSpace(carries={{{name!r}: ...}}) with a value of shape {tuple(values.shape[1:])}"
+                )
+            if name in self.carries and torch.as_tensor(self.carries[name]).shape != values.shape[1:]:
+                raise InputError(
+                    f"carries gives {name} the shape {tuple(torch.as_tensor(self.carries[name]).shape)}, but edges "
+                    f"have {tuple(values.shape[1:])}"
+                )
+
+    def _candidates(self, graph: Graph) -> dict[LinkKey, float]:
+        """The given pairs that may be joined, with their costs."""
+        if isinstance(self.add, Within) or not self.add:
+            return {}
+        costs = {graph.link_key(link): cost for link, cost in self.costs.items() if not isinstance(link, str)}
+        return {key: costs.get(key, 1.0) for key in map(graph.link_key, self.add)}
+
+    def joins(self, graph: Graph, near: Neighbourhood) -> tuple[dict[LinkKey, float], str]:
+        """The pairs that may be joined around a target, with their costs, and what to tell the user of them.
+
+        Of ``near`` only the nodes and their distances count.
+        """
+        if not isinstance(self.add, Within):
+            return self._candidates(graph), ""
+        rule = self.add
+        close = np.flatnonzero(near.distance <= rule.hops)
+        close = close[np.lexsort([close, near.distance[close]])]
+        # A node's pair with the target comes before its pairs with others, so so many nodes have enough pairs.
+        enough = close[: rule.most + len(near.edges) + 1]
+        first, second = np.triu_indices(len(enough), 1)
+        order = np.lexsort([second, first, (near.distance[enough][first] + near.distance[enough][second])])
+        ids = near.nodes[enough]
+        joins: dict[LinkKey, float] = {}
+        left_out = 0
+        for i, j in zip(ids[first[order]].tolist(), ids[second[order]].tolist(), strict=True):
+            for link in ((i, j), (j, i)) if graph.directed else ((i, j),):
+                key = graph.link_key(link)
+                if graph.has_link(key):
+                    continue
+                if len(joins) == rule.most:
+                    left_out += 1
+                    break
+                joins[key] = rule.cost
+            if left_out:
+                break
+        note = f"Only the {rule.most} nearest pairs could be joined." if left_out else ""
+        return joins, note
+
+    def edits(self, graph: Graph, near: Neighbourhood, joins: Mapping[LinkKey, float] | None = None) -> Edits:
+        """The allowed edits of one neighbourhood: deletions in the order of their end nodes, then the rest."""
+        first, second, relation = graph.links(near)
+        loops = first == second
+        # A link as one number: sorting these is much quicker than sorting rows.
+        size = near.num_nodes
+        keys, link_of = np.unique(((relation * size + first) * size + second)[~loops], return_inverse=True)
+        heads, tails = np.divmod(keys, size)
+        links = Links(np.stack([heads % size, tails], axis=1), heads // size, np.arange(len(keys)))
+        if self._plain:
+            edit_of = np.full(len(first), -1, dtype=np.int64)
+            edit_of[~loops] = link_of
+            return Edits(graph, near, links, np.ones(len(keys)), edit_of, len(keys))
+        return self._ruled(graph, near, links, np.where(loops, -1, _spread(link_of, loops)), joins or {})
+
+    def _ruled(
+        self,
+        graph: Graph,
+        near: Neighbourhood,
+        links: Links,
+        link_of: NDArray[np.int64],
+        joins: Mapping[LinkKey, float],
+    ) -> Edits:
+        rules = self._on(graph)
+        ids = near.nodes[links.ends]
+        known = [(r, u, v) for r, (u, v) in zip(links.relation.tolist(), ids.tolist(), strict=True)]
+        number = np.full(len(known), -1)
+        costs: list[float] = []
+        grouped: dict[str, int] = {}
+        for i, key in enumerate(known):
+            name = rules.group_of.get(key)
+            if not rules.may_go(key):
+                continue
+            if name is not None and name in grouped:
+                number[i] = grouped[name]
+                continue
+            number[i] = len(costs)
+            costs.append(rules.priced.get(key, 1.0) if name is None else float(self.costs.get(name, 1.0)))
+            if name is not None:
+                grouped[name] = int(number[i])
+        kept = number >= 0
+        deleted = Links(links.ends[kept], links.relation[kept], number[kept])
+        edit_of = np.append(number, -1)[link_of]
+        beyond = self._beyond(graph, set(known), grouped)
+
+        position = {int(node): at for at, node in enumerate(near.nodes)}
+        new = [key for key in joins if key[1] in position and key[2] in position]
+        ends = np.array([(position[u], position[v]) for _, u, v in new], dtype=np.int64).reshape(-1, 2)
+        added = Links(ends, np.zeros(len(new), np.int64), len(costs) + np.arange(len(new)))
+        costs += [float(joins[key]) for key in new]
+
+        parts = []
+        for rule in self._rules:
+            found = rule.changes(graph, near)
+            parts.append(Changes(found.node, found.feature, found.before, found.after, found.edit + len(costs)))
+            costs += [rule.cost] * len(found.edit)
+        names = ("node", "feature", "before", "after", "edit")
+        joined = [np.concatenate([getattr(part, name) for part in parts]) for name in names] if parts else None
+        return Edits(
+            graph=graph,
+            neighbourhood=near,
+            deleted=deleted,
+            costs=np.array(costs, dtype=np.float64),
+            edit_of=edit_of,
+            num_links=len(known),
+            added=added,
+            changes=Changes(*joined) if joined else Changes.none(),
+            carries=self.carries,
+            beyond=beyond[0],
+            beyond_links=beyond[1],
+            max_edits=self.max_edits,
+            keep_connected=self.keep_connected,
+        )
+
+    def _on(self, graph: Graph) -> _Rules:
+        """The rules by the keys of a graph's links, worked out once for the graph at hand."""
+        bound: tuple[Graph, _Rules] | None = self.__dict__.get("_bound")
+        if bound is None or bound[0] is not graph:
+            bound = graph, _Rules.of(self, graph)
+            self.__dict__["_bound"] = bound
+        return bound[1]
+
+    def _beyond(
+        self, graph: Graph, inside: set[LinkKey], grouped: Mapping[str, int]
+    ) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64]], Links]:
+        """The members of groups that lie outside the neighbourhood."""
+        columns: list[int] = []
+        owners: list[int] = []
+        keys: list[LinkKey] = []
+        edits: list[int] = []
+        for name, edit in grouped.items():
+            for key in {graph.link_key(link) for link in self._groups[name]} - inside:
+                found = graph.columns_of(key)
+                columns += found
+                owners += [edit] * len(found)
+                keys.append(key)
+                edits.append(edit)
+        ends = np.array([key[1:] for key in keys], dtype=np.int64).reshape(-1, 2)
+        relation = np.array([key[0] for key in keys], dtype=np.int64)
+        apart = np.array(columns, dtype=np.int64), np.array(owners, dtype=np.int64)
+        return apart, Links(ends, relation, np.array(edits, dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class _Rules:
+    """An edit space by the keys of one graph's links."""
+
+    kept: set[LinkKey]
+    allowed: set[LinkKey] | None
+    relations: set[int] | None
+    group_of: dict[LinkKey, str]
+    priced: dict[LinkKey, float]
+    delete: bool
+
+    @classmethod
+    def of(cls, space: EditSpace, graph: Graph) -> _Rules:
+        key = graph.link_key
+        rules = cls(
+            kept={key(link) for link in space.protected},
+            allowed=None if space.allowed is None else {key(link) for link in space.allowed},
+            relations=None if space.relations is None else {graph.relation(one) for one in space.relations},
+            group_of={key(link): name for name, group in space._groups.items() for link in group},
+            priced={key(link): cost for link, cost in space.costs.items() if not isinstance(link, str)},
+            delete=space.delete,
+        )
+        # A group of which one edge must stay stays as a whole.
+        for group in space._groups.values():
+            keys = {key(link) for link in group}
+            if not all(map(rules.may_go, keys)):
+                rules.kept.update(keys)
+        return rules
+
+    def may_go(self, key: LinkKey) -> bool:
+        fits = (self.allowed is None or key in self.allowed) and (self.relations is None or key[0] in self.relations)
+        return self.delete and fits and key not in self.kept
+
+
+def _spread(link_of: NDArray[np.int64], loops: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Numbers of the columns that are no loops, in the places of all columns."""
+    spread = np.zeros(len(loops), dtype=np.int64)
+    spread[~loops] = link_of
+    return spread
+
+
+def _link(plain: Sequence[Any]) -> Link:
+    if len(plain) == 3:
+        relation, source, target = plain
+        a, b, c = relation
+        return (str(a), str(b), str(c)), int(source), int(target)
+    source, target = plain
+    return int(source), int(target)
+
+
+def _shown(link: Link) -> str:
+    if len(link) == 3:
+        return f"{link[1]}–{link[2]} of {link[0]}"
+    return f"{link[0]}–{link[1]}"
+
+
+def _check_cost(cost: float, what: str) -> None:
+    if not (np.isfinite(cost) and cost > 0):
+        raise InputError(f"the cost of {what} is {cost}; give a positive number")

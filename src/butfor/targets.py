@@ -1,0 +1,85 @@
+"""Targets: what a user may ask about, and what that means for the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+
+from butfor.errors import InputError
+
+if TYPE_CHECKING:
+    from butfor.graph import Graph
+    from butfor.predictor import Task
+
+__all__ = ["Pair", "Target", "as_targets", "key_of", "task_of"]
+
+
+class Pair(NamedTuple):
+    """Two nodes, to ask why a link between them is predicted, or why not."""
+
+    source: int
+    target: int
+
+
+# A node, a pair of nodes, or the whole graph.
+Target = int | Pair | None
+
+
+def as_targets(given: Any, num_nodes: int) -> Target | list[Target]:
+    """One target, or several as a list; a boolean mask or an index tensor of nodes will do.
+
+    Raises:
+        InputError: what was given are no targets, or of different kinds.
+    """
+    targets = given
+    if isinstance(given, (torch.Tensor, np.ndarray)):
+        if not given.ndim:
+            return int(given)
+        values = torch.as_tensor(given)
+        if values.dtype == torch.bool:
+            if values.shape != (num_nodes,):
+                raise InputError(f"the mask has shape {tuple(values.shape)}, but the graph has {num_nodes} nodes")
+            return [int(node) for node in values.nonzero().flatten()]
+        targets = values.flatten().tolist()
+    if targets is None or isinstance(targets, Pair):
+        return targets
+    if _is_node(targets):
+        return int(targets)
+    if not isinstance(targets, Iterable):
+        raise InputError(f"{targets!r} is not a node; give a whole number, several of them, a mask, or a butfor.Pair")
+    found = list(targets)
+    for target in found:
+        if not isinstance(target, Pair) and not _is_node(target):
+            raise InputError(f"{target!r} is not a node; nodes are whole numbers from 0 to {num_nodes - 1}")
+    if len({isinstance(target, Pair) for target in found}) > 1:
+        raise InputError("nodes and pairs of nodes were given together; explain them in two calls")
+    return [target if isinstance(target, Pair) else int(target) for target in found]
+
+
+def task_of(target: Target) -> Task:
+    """What a model must predict for this to be a target."""
+    if target is None:
+        return "graph"
+    return "link" if isinstance(target, Pair) else "node"
+
+
+def key_of(target: Target, graph: Graph, node_type: str | None) -> tuple[int, ...]:
+    """The nodes of a target by their numbers in the graph.
+
+    Raises:
+        InputError: it is not in the graph.
+    """
+    if target is None:
+        return ()
+    if isinstance(target, Pair):
+        return graph.check_node(int(target.source)), graph.check_node(int(target.target))
+    if graph.types is not None and node_type is not None:
+        return (graph.types.number(node_type, target),)
+    return (graph.check_node(target),)
+
+
+def _is_node(target: object) -> bool:
+    return isinstance(target, (int, np.integer)) and not isinstance(target, bool)
