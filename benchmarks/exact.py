@@ -45,7 +45,8 @@ def best_accuracy(results: Sequence[butfor.Counterfactual], classes: np.ndarray)
     best = []
     for result in results:
         if result.necessity is not None and result.before.label > 0:
-            ends = [{n for e in s for n in e} - {result.target} for s in (result.removed_edges, *result.alternatives)]
+            sets = (result.edits, *result.alternatives)
+            ends = [{node for e in edits for node in (e.source, e.target)} - {result.target} for edits in sets]
             best.append(max(float(np.mean(classes[sorted(nodes)] > 0)) for nodes in ends))
     return Measure.of(best)
 

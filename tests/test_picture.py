@@ -13,7 +13,7 @@ import torch
 from torch_geometric.data import Data
 
 import butfor
-from butfor import Prediction, Status
+from butfor import Deletion, Prediction, Status
 from butfor.errors import InputError
 from butfor.graph import Graph
 from butfor.report.layout import fit, place
@@ -46,9 +46,8 @@ def scene_of(
 ) -> Scene:
     edge_index = torch.tensor(edges, dtype=torch.long).reshape(-1, 2).t().contiguous()
     data = Data(x=torch.zeros(num_nodes, 1), edge_index=edge_index)
-    if names is not None:
-        data.class_names = names
-    return Scene(Graph.of(data, directed), np.arange(num_nodes) % classes, classes)
+    called = tuple(names or (f"class {label}" for label in range(classes)))
+    return Scene(Graph.of(data, directed), np.arange(num_nodes) % classes, called)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +70,7 @@ def result_of(real: Counterfactual) -> Any:
             "status": Status.FOUND if removed else Status.IMPOSSIBLE,
             "before": Prediction(label, scene.class_name(label), 0.9),
             "after": Prediction(1, scene.class_name(1), 0.7) if removed else None,
-            "removed_edges": tuple(removed),
+            "edits": tuple(Deletion(u, v) for u, v in removed),
             "cost": float(len(removed)),
             "lower_bound": 1.0,
             "nodes": near.num_nodes,

@@ -144,6 +144,16 @@ def test_nodes(kind, returns) -> None:
     assert sizes
 
 
+def test_what_the_model_returns_is_what_was_said() -> None:
+    # Raw scores that happen to look like probabilities.
+    data = small_graph(1)
+    model = Classifier("GCN", data, "probs")
+    out = model(data.x, data.edge_index)[3]
+    for returns, probabilities in (("raw", out.softmax(-1)), ("probs", out)):
+        result = explainer_of(model, returns=returns)(data.x, data.edge_index, index=3).counterfactual
+        assert result.before.probability == pytest.approx(float(probabilities.max()), abs=1e-5)
+
+
 def test_the_snippet_of_the_manual() -> None:
     data = small_graph(2, nodes=14, links=18)
     model = Classifier("GCN", data, "log_probs")
@@ -340,6 +350,14 @@ def test_links_need_to_be_named() -> None:
     data = small_graph(2)
     with pytest.raises(InputError, match="pass them to the explainer as edge_label_index"):
         explainer_of(Classifier("GCN", data), level="edge")(data.x, data.edge_index, index=0)
+
+
+def test_a_model_that_answers_for_something_else_than_the_pairs() -> None:
+    data = small_graph(2)
+    model = Swallowing(Classifier("GCN", data))
+    model.forward = lambda x, edge_index, edge_label_index: model.inner(x, edge_index)
+    with pytest.raises(ModelError, match="returns 7 rows for 1 pairs of nodes"):
+        explainer_of(model, level="edge")(data.x, data.edge_index, edge_label_index=torch.tensor([[0], [1]]))
 
 
 class GraphClassifier(torch.nn.Module):

@@ -69,7 +69,7 @@ class Poser:
         logits = self.predictor.intact([target])[0]
         while True:
             edits, note = self._edits(target)
-            for oracle in self._oracles(edits):
+            for oracle in self._oracles:
                 if self._agrees(oracle, edits, logits):
                     if target and self.hops is None:
                         note = f"{WHOLE_GRAPH} {note}".strip()
@@ -111,10 +111,10 @@ class Poser:
         near = self.graph.neighbourhood(target, self.hops, self._flow, joins)
         return self.space.edits(self.graph, near, joins), note
 
-    def _oracles(self, edits: Edits) -> tuple[Oracle, ...]:
+    @property
+    def _oracles(self) -> tuple[Oracle, ...]:
         """What may answer, the quickest first."""
-        fast = self._fast if self._fast is not None and edits.only_deletes else None
-        quick = () if fast is None else (fast,)
+        quick = () if self._fast is None else (self._fast,)
         together = (self._general,) if self.predictor.separable else ()
         alone = (self._one_at_a_time,) if self.hops is None else ()
         return (*quick, *together, *alone)

@@ -40,7 +40,7 @@ def read_tu(folder: Path, prefix: str) -> list[Data]:
     sizes = _sizes(folder, prefix, indicator)
     x = _attributes(folder, prefix, "node", nodes)
     edge_attr = _attributes(folder, prefix, "edge", len(edges))
-    truth = _optional(folder, prefix, "edge_gt", np.int64, len(edges))
+    truth = _truth(folder, prefix, len(edges))
     labels = _optional(folder, prefix, "graph_labels", np.int64, len(sizes))
 
     features = np.ones((nodes, 1), np.float32) if x is None else x
@@ -97,6 +97,14 @@ def _optional(folder: Path, prefix: str, part: str, dtype: type, rows: int) -> n
     if len(array) != rows:
         raise GraphError(f"{prefix}_{part}.txt in {folder} has {len(array)} lines, but there must be {rows}")
     return array
+
+
+def _truth(folder: Path, prefix: str, rows: int) -> npt.NDArray[Any] | None:
+    truth = _optional(folder, prefix, "edge_gt", np.int64, rows)
+    if truth is not None and (wrong := (truth[:, 0] < 0) | (truth[:, 0] > 1)).any():
+        line = int(wrong.argmax())
+        raise GraphError(f"line {line + 1} of {prefix}_edge_gt.txt is {truth[line, 0]}, but must be 0 or 1")
+    return truth
 
 
 def _sizes(folder: Path, prefix: str, indicator: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -1,9 +1,9 @@
 """Compiled evaluation of "these edits and one more" for a stack of GCN layers, by changed rows only.
 
-The activations after a prefix of edits are computed once. Each further edit changes few rows per layer:
-a deleted edge changes the degree, and so the scale s, of the node that received it, and with it every
-message that node sends. Layer by layer, only rows that receive something changed are computed anew, and
-only those that the target can see.
+The activations after a prefix of edits are computed once. Each further edit changes few rows per layer: a
+deleted or added edge changes the degree, and so the scale s, of the node that receives it, and with it every
+message that node sends; a changed feature moves that node's row of X·W. Layer by layer, only rows that receive
+something changed are computed anew, and only those that the target can see.
 
 Notation as in `gcn/kernels.py`; A_l(v) = ω(v) s(v) M_l(v) + Σ w s(u) M_l(u), so that Z_l(v) = s(v) A_l(v) + b_l.
 """
@@ -20,9 +20,9 @@ __all__ = ["extend"]
 
 
 @jit
-def _prepare(frame: Any, stack: Any, weight: Any, scale: Any, a: Any, h: Any, m: Any) -> None:
+def _prepare(frame: Any, stack: Any, first: Any, weight: Any, scale: Any, a: Any, h: Any, m: Any) -> None:
     """All activations under the entries' present weights."""
-    levels, rows, sender, _, loop, first = frame[:6]
+    levels, rows, sender, _, loop = frame[:5]
     widths, relu, matrices, biases = stack[:4]
     layers = len(relu)
     for v in range(levels[layers]):
@@ -75,10 +75,11 @@ def extend(frame: Any, stack: Any, prefixes: Any, candidates: Any, pointers: Any
 
     A candidate of -1 is none at all: the prefix alone.
     """
-    levels, rows, sender, receiver, loop, _, base, out_rows, out_entries, edit_rows, edit_entries = frame
+    levels, rows, sender, receiver, loop, intact, base, out_rows, out_entries, edit_rows, edit_entries = frame[:11]
+    after, change_rows, change_node, change_step = frame[11:]
     widths, relu, matrices, biases = stack[:4]
     layers, wide, nodes = len(relu), widths.max(), levels[-1]
-    weight = base.copy()
+    weight, first = base.copy(), intact.copy()
     scale, scale_new = np.zeros(nodes, base.dtype), np.zeros(nodes, base.dtype)
     a = np.zeros((layers, nodes, wide), base.dtype)
     h, m = np.zeros_like(a), np.zeros_like(a)
@@ -87,7 +88,7 @@ def extend(frame: Any, stack: Any, prefixes: Any, candidates: Any, pointers: Any
     target = np.zeros((layers, 1, wide), base.dtype)
     # A row, entry or node is "new" where its stamp is the present tick.
     row_stamp, m_stamp = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
-    scale_stamp, gone = np.zeros(nodes, np.int64), np.zeros(len(base), np.int64)
+    scale_stamp, edited = np.zeros(nodes, np.int64), np.zeros(len(base), np.int64)
     touched, changed, rescaled = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
     tick = 0
     for i in range(len(prefixes)):
@@ -95,8 +96,11 @@ def extend(frame: Any, stack: Any, prefixes: Any, candidates: Any, pointers: Any
         for edit in prefix:
             if edit >= 0:
                 for k in range(edit_rows[edit], edit_rows[edit + 1]):
-                    weight[edit_entries[k]] = 0.0
-        _prepare(frame, stack, weight, scale, a, h, m)
+                    weight[edit_entries[k]] = after[edit_entries[k]]
+                for k in range(change_rows[edit], change_rows[edit + 1]):
+                    for c in range(widths[1]):
+                        first[change_node[k], c] += change_step[k, c]
+        _prepare(frame, stack, first, weight, scale, a, h, m)
         for j in range(pointers[i], pointers[i + 1]):
             edit = candidates[j]
             if edit < 0:
@@ -107,8 +111,8 @@ def extend(frame: Any, stack: Any, prefixes: Any, candidates: Any, pointers: Any
             num_rescaled = 0
             for k in range(edit_rows[edit], edit_rows[edit + 1]):
                 e = edit_entries[k]
-                if weight[e] != 0.0:
-                    gone[e] = mark
+                if weight[e] != after[e]:
+                    edited[e] = mark
                     v = receiver[e]
                     if scale_stamp[v] != mark:
                         scale_stamp[v] = mark
@@ -118,10 +122,19 @@ def extend(frame: Any, stack: Any, prefixes: Any, candidates: Any, pointers: Any
                 v = rescaled[k]
                 degree = loop[v]
                 for e in range(rows[v], rows[v + 1]):
-                    if gone[e] != mark:
-                        degree += weight[e]
+                    degree += after[e] if edited[e] == mark else weight[e]
                 scale_new[v] = 1 / np.sqrt(degree) if degree > 0 else 0.0
             num_changed = 0  # nodes whose m_new of the present layer differs from m
+            for k in range(change_rows[edit], change_rows[edit + 1]):
+                x = change_node[k]
+                if m_stamp[x] != tick:
+                    m_stamp[x] = tick
+                    for c in range(widths[1]):
+                        m_new[x, c] = m[0, x, c]
+                    changed[num_changed] = x
+                    num_changed += 1
+                for c in range(widths[1]):
+                    m_new[x, c] += change_step[k, c]
             for layer in range(layers):
                 width, reach = widths[layer + 1], levels[layers - 1 - layer]
                 m_tick = tick  # the tick under which m_new of this layer was written
@@ -133,12 +146,12 @@ def extend(frame: Any, stack: Any, prefixes: Any, candidates: Any, pointers: Any
                         u = changed[k]
                     else:
                         u = rescaled[k - num_changed]
-                        if layer > 0 and m_stamp[u] == m_tick:
+                        if m_stamp[u] == m_tick:
                             continue
                     if u >= levels[layers - layer]:
                         continue
                     s_now = scale_new[u] if scale_stamp[u] == mark else scale[u]
-                    if layer > 0 and m_stamp[u] == m_tick:
+                    if m_stamp[u] == m_tick:
                         for c in range(width):
                             delta[c] = s_now * m_new[u, c] - scale[u] * m[layer, u, c]
                     else:
@@ -153,19 +166,20 @@ def extend(frame: Any, stack: Any, prefixes: Any, candidates: Any, pointers: Any
                         x = receiver[e]
                         if x >= reach:
                             break
-                        if weight[e] != 0.0 and gone[e] != mark:
+                        now = after[e] if edited[e] == mark else weight[e]
+                        if now != 0.0:
                             count = _touch(x, row_stamp, tick, a_new, a[layer], width, touched, count)
                             for c in range(width):
-                                a_new[x, c] += weight[e] * delta[c]
-                # What is not received any more.
+                                a_new[x, c] += now * delta[c]
+                # What is not received any more, or from now on, as it was sent before.
                 for k in range(edit_rows[edit], edit_rows[edit + 1]):
                     e = edit_entries[k]
                     x, u = receiver[e], sender[e]
-                    if gone[e] == mark and x < reach:
+                    if edited[e] == mark and x < reach:
                         count = _touch(x, row_stamp, tick, a_new, a[layer], width, touched, count)
-                        factor = weight[e] * scale[u]
+                        factor = (after[e] - weight[e]) * scale[u]
                         for c in range(width):
-                            a_new[x, c] -= factor * m[layer, u, c]
+                            a_new[x, c] += factor * m[layer, u, c]
                 if row_stamp[0] != tick:
                     for c in range(width):
                         target[layer, 0, c] = h[layer, 0, c]
@@ -198,3 +212,6 @@ def extend(frame: Any, stack: Any, prefixes: Any, candidates: Any, pointers: Any
             if edit >= 0:
                 for k in range(edit_rows[edit], edit_rows[edit + 1]):
                     weight[edit_entries[k]] = base[edit_entries[k]]
+                for k in range(change_rows[edit], change_rows[edit + 1]):
+                    for c in range(widths[1]):
+                        first[change_node[k], c] = intact[change_node[k], c]

@@ -201,7 +201,7 @@ def influence(
     Each row of ``pairs`` has a 1 and a −1 at two classes; ``parallel`` is how many edges lead from one node to
     another at most.
     """
-    levels, rows, sender, receiver, loop, _, base, out_rows, out_entries, edit_rows, edit_entries = frame
+    levels, rows, sender, receiver, loop, _, base, out_rows, out_entries, edit_rows, edit_entries = frame[:11]
     widths, relu, matrices, _, joined, head, _ = stack
     layers, wide, nodes = len(relu), widths.max(), levels[-1]
     weight = base.astype(np.float64)

@@ -134,8 +134,10 @@ class GCNOracle(Oracle):
             answers.append(self.extensions(edits, rows, np.full(len(rows), -1), np.arange(len(rows) + 1)))
         return answers
 
-    def relax(self, asked: Sequence[Edits]) -> Relaxation:
+    def relax(self, asked: Sequence[Edits]) -> Relaxation | None:
         """Weights of a GCN are faithful: 0 equals deletion, degrees included."""
+        if not all(edits.only_deletes for edits in asked):
+            return self.general.relax(asked)
         return _GCNRelaxation(
             Pack.of([self._place(edits) for edits in asked]), self._arrays, self.predictor.num_classes
         )
@@ -179,9 +181,9 @@ class GCNOracle(Oracle):
         return 16_384
 
     def relevant(self, edits: Edits) -> NDArray[np.bool_]:
-        """An edit that deletes nothing within L hops of the target cannot matter."""
-        *_, rows, _ = self._place(edits).frame
-        visible: NDArray[np.bool_] = np.diff(rows) > 0
+        """An edit that changes nothing within L hops of the target cannot matter."""
+        place = self._place(edits)
+        visible: NDArray[np.bool_] = (np.diff(place.frame[9]) > 0) | (np.diff(place.change_rows) > 0)
         return visible
 
     def alike(self, edits: Edits) -> NDArray[np.int64]:
@@ -189,7 +191,7 @@ class GCNOracle(Oracle):
 
         No row of such a node is ever computed: the target sees nothing of it but its degree.
         """
-        levels, _, _, receiver, _, _, base, _, _, rows, entries = self._place(edits).frame
+        levels, _, _, receiver, _, _, base, _, _, rows, entries, after = self._place(edits).frame[:12]
         numbers = np.arange(len(edits))
         # An edit of several entries far away would be alike only to edges beside its own, which go with it.
         single = np.flatnonzero(np.diff(rows) == 1)
@@ -198,7 +200,7 @@ class GCNOracle(Oracle):
         single, entry = single[outer], entry[outer]
         if not len(single):
             return numbers
-        keys = np.stack([receiver[entry], base[entry], edits.costs[single]])
+        keys = np.stack([receiver[entry], base[entry], after[entry], edits.costs[single]])
         order = np.lexsort(keys)
         begins = np.flatnonzero(np.append(True, (np.diff(keys[:, order], axis=1) != 0).any(axis=0)))
         firsts = np.repeat(begins, np.diff(np.append(begins, len(order))))
@@ -216,6 +218,8 @@ class GCNOracle(Oracle):
         """By intervals that hold after all such deletions."""
         from butfor.gcn.influence import influence
 
+        if not edits.only_deletes:
+            return None
         place = self._place(edits)
         if not (place.loop > 0).all() or not np.isfinite(place.first).all():
             # Where a node may lose its last weight its scale falls from infinity to zero, and what is no number
@@ -246,6 +250,12 @@ class GCNOracle(Oracle):
             known[missing] = True
         found: NDArray[Any] = rows[nodes]
         return found
+
+    def moves(self, features: NDArray[np.int64], steps: NDArray[np.float64]) -> NDArray[Any]:
+        """How a row of X·W moves when so much is added to a feature."""
+        weight = self.stack.convolutions[0].lin.weight.detach().numpy()
+        moved: NDArray[Any] = weight.T[features] * steps[:, None].astype(weight.dtype)
+        return np.ascontiguousarray(moved)
 
     def _place(self, edits: Edits) -> Place:
         if edits not in self._places:

@@ -21,16 +21,33 @@ __all__ = ["Pack", "Place"]
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """One neighbourhood as the kernels want it: nodes by distance, edges by receiver."""
+    """One neighbourhood as the kernels want it: nodes by distance, edges by receiver.
+
+    Attributes:
+        levels: how many nodes there are within 0, 1, ... L hops of the target.
+        rows: where the edges into each node begin.
+        sender: of each edge.
+        edit: the edit that each edge belongs to, or -1.
+        base: the weight of each edge; 0 for one that may be added.
+        after: its weight after its edit.
+        loop: the weight of each node's self-loop.
+        first: the rows of X·W.
+        num_edits: how many edits there are.
+        change_rows, change_node, change_step: by edit, the rows of X·W that changed features move, and by how much.
+    """
 
     levels: NDArray[np.int64]
     rows: NDArray[np.int64]
     sender: NDArray[np.int64]
     edit: NDArray[np.int64]
     base: NDArray[Any]
+    after: NDArray[Any]
     loop: NDArray[Any]
     first: NDArray[Any]
     num_edits: int
+    change_rows: NDArray[np.int64]
+    change_node: NDArray[np.int64]
+    change_step: NDArray[Any]
 
     @cached_property
     def parallel(self) -> int:
@@ -60,6 +77,10 @@ class Place:
             order,
             np.searchsorted(self.edit[by_edit], np.arange(self.num_edits + 1)),
             by_edit,
+            self.after,
+            self.change_rows,
+            self.change_node,
+            self.change_step,
         )
 
     @classmethod
@@ -71,10 +92,16 @@ class Place:
         levels = np.searchsorted(near.distance[order], np.arange(layers + 1), side="right")
         position = np.empty_like(order)
         position[order] = np.arange(len(order))
-        sender, receiver = position[near.edge_index]
+        sender, receiver = position[edits.all_ends]
         weights = oracle.graph.edge_fields()["edge_weight"] if "edge_weight" in oracle.predictor.fields else None
         dtype = oracle._arrays[2].dtype
-        carried = np.ones(len(sender), dtype) if weights is None else weights.view(-1)[near.edges].numpy().astype(dtype)
+        known = near.num_edges
+        carried = np.ones(len(sender), dtype)
+        if weights is not None:
+            carried[:known] = weights.view(-1)[near.edges].numpy()
+            carried[known:] = edits.carries.get("edge_weight", 1.0)
+        added = np.arange(len(sender)) >= known
+        edit = np.concatenate([edits.edit_of, np.resize(edits.added.edit, len(edits.new_ends))])
         loop = np.ones(levels[-1], dtype)
         own = (sender == receiver) & (receiver < levels[-1])
         loop[receiver[own]] = carried[own]
@@ -83,7 +110,24 @@ class Place:
         seen = seen[np.argsort(receiver[seen], kind="stable")]
         first = oracle._first(near.nodes[order[: levels[-1]]])
         rows = np.searchsorted(receiver[seen], np.arange(levels[-1] + 1))
-        return cls(levels, rows, sender[seen], edits.edit_of[seen], carried[seen], loop, first, len(edits))
+        what = edits.changes
+        near_enough = np.flatnonzero(position[what.node] < levels[-1])
+        moved = near_enough[np.argsort(what.edit[near_enough], kind="stable")]
+        step = oracle.moves(what.feature[moved], (what.after - what.before)[moved])
+        return cls(
+            levels=levels,
+            rows=rows,
+            sender=sender[seen],
+            edit=edit[seen],
+            base=np.where(added, 0, carried)[seen].astype(dtype),
+            after=np.where(added, carried, 0)[seen].astype(dtype),
+            loop=loop,
+            first=first,
+            num_edits=len(edits),
+            change_rows=np.searchsorted(what.edit[moved], np.arange(len(edits) + 1)),
+            change_node=position[what.node[moved]],
+            change_step=step,
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -187,11 +187,9 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         jobs: list[tuple[_Part, list[int], list[Target]]]
         if task == "graph" and batch is not None and len(out) > 1:
             jobs = [(_Part.inside(data, batch == number), [number], [None]) for number in wanted]
-        elif task == "link":
-            known = _pairs(pairs)
-            jobs = [(_Part.whole(data), wanted, [known[number] for number in wanted])]
         else:
-            jobs = [(_Part.whole(data), wanted, [number if task == "node" else None for number in wanted])]
+            every: Sequence[Target] = _pairs(pairs, len(out)) if task == "link" else range(len(out))
+            jobs = [(_Part.whole(data), wanted, [None if task == "graph" else every[number] for number in wanted])]
 
         results: dict[int, Counterfactual] = {}
         edge_mask = torch.zeros(data.num_edges, device=out.device)
@@ -205,21 +203,7 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
                 for change in result.changes:
                     node_mask[part.nodes[change.node], change.feature] = 1.0
 
-        if isinstance(data, HeteroData):
-            explanation = HeteroExplanation()
-            sizes = [ends.size(1) for ends in data.edge_index_dict.values()]
-            explanation.set_value_dict(
-                "edge_mask", dict(zip(data.edge_types, torch.split(edge_mask, sizes), strict=True))
-            )
-        else:
-            explanation = Explanation(edge_mask=edge_mask)
-            if self.explainer_config.node_mask_type is not None:
-                explanation.node_mask = node_mask
-        # Not a list: PyG would take one that is as long as there are edges for something that edges have.
-        explanation.counterfactuals = results
-        if len(results) == 1:
-            (explanation.counterfactual,) = results.values()
-        return explanation
+        return self._explanation(data, edge_mask, node_mask, results)
 
     def _explainer(
         self, model: nn.Module, data: Data | HeteroData, out: Tensor, task: Task, number: int = 0
@@ -281,6 +265,23 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         found = dict(explainer.stream(targets))
         return [found[number] for number in range(len(targets))]
 
+    def _explanation(
+        self, data: Data | HeteroData, edge_mask: Tensor, node_mask: Tensor, results: dict[int, Counterfactual]
+    ) -> Explanation | HeteroExplanation:
+        if isinstance(data, HeteroData):
+            masks = torch.split(edge_mask, [ends.size(1) for ends in data.edge_index_dict.values()])
+            explanation = HeteroExplanation()
+            explanation.set_value_dict("edge_mask", dict(zip(data.edge_types, masks, strict=True)))
+        else:
+            explanation = Explanation(edge_mask=edge_mask)
+            if self.explainer_config.node_mask_type is not None:
+                explanation.node_mask = node_mask
+        # Not a list: PyG would take one that is as long as there are edges for something that edges have.
+        explanation.counterfactuals = results
+        if len(results) == 1:
+            (explanation.counterfactual,) = results.values()
+        return explanation
+
 
 @dataclass(frozen=True, eq=False)
 class _Part:
@@ -334,11 +335,15 @@ def _indices(index: int | Tensor | None, rows: int, task: Task) -> list[int]:
     return list(dict.fromkeys(given.flatten().tolist()))
 
 
-def _pairs(edge_label_index: Tensor | None) -> list[Pair]:
+def _pairs(edge_label_index: Tensor | None, rows: int) -> list[Pair]:
     if edge_label_index is None:
         raise InputError(
             "task_level='edge' explains pairs of nodes, and none were given; pass them to the explainer as "
             "edge_label_index=..., of shape (2, number of pairs), which the model takes by this name"
+        )
+    if edge_label_index.size(1) != rows:
+        raise ModelError(
+            f"the model returns {rows} rows for {edge_label_index.size(1)} pairs of nodes; one each is needed"
         )
     return [Pair(int(u), int(v)) for u, v in edge_label_index.T.tolist()]
 

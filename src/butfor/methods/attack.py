@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -34,7 +34,7 @@ with warnings.catch_warnings():
     from torch_geometric.contrib.nn import GRBCDAttack, PRBCDAttack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from torch import Tensor
 
@@ -59,26 +59,29 @@ class PRBCD(Method):
     for as long as it succeeds.
 
     Departures from PyG: see the head of this file. Its learning rate shrinks with the number of nodes, because the loss
-    is a mean over them; here there is one target, and it does not.
+    is a mean over them; here there is one target, and it does not. Its default loss is "prob_margin", whose gradient
+    vanishes where the model is sure of its prediction; that of the scores' margin does not.
 
     Attributes:
-        block_size: how many edits are looked at together.
+        block_size: how many edits are looked at together; all of them, unless they are very many.
         epochs: gradient steps for each budget; as in PyG, the block is exchanged in the first four fifths of them.
         lr: the learning rate, for each edit of the budget. So large that the budget is used up within a few steps.
         loss: what is raised: "masked" (cross entropy), "margin", "prob_margin" or "tanh_margin".
+        samples: sets of edits drawn in the end, each edit as likely as its weight; the first is the heaviest edits.
 
     References:
         Geisler, Schmidt, Şirin, Zügner, Bojchevski, Günnemann: Robustness of Graph Neural Networks at Scale.
         NeurIPS 2021. Algorithm 1.
     """
 
-    block_size: int = 250
-    epochs: int = 125
-    lr: float = 1.0
-    loss: Loss = "tanh_margin"
+    block_size: int = 10_000
+    epochs: int = 50
+    lr: float = 0.03
+    loss: Loss = "margin"
+    samples: int = 20
 
     def __post_init__(self) -> None:
-        _check(self.block_size, self.epochs, self.loss)
+        _check(self.loss, block_size=self.block_size, epochs=self.epochs, samples=self.samples)
         if not (np.isfinite(self.lr) and self.lr > 0):
             raise InputError(f"lr is {self.lr}; the learning rate must be positive")
 
@@ -115,7 +118,7 @@ class GRBCD(Method):
     Departures from PyG: see the head of this file. One edit is made in each step, and none is made twice.
 
     Attributes:
-        block_size: how many edits are looked at in each step.
+        block_size: how many edits are looked at in each step; all of them, unless they are very many.
         epochs: how many steps there are at most, and so how many edits.
         loss: what is raised: "masked" (cross entropy), "margin", "prob_margin" or "tanh_margin".
 
@@ -124,12 +127,12 @@ class GRBCD(Method):
         NeurIPS 2021. Algorithm 2.
     """
 
-    block_size: int = 250
+    block_size: int = 10_000
     epochs: int = 125
     loss: Loss = "masked"
 
     def __post_init__(self) -> None:
-        _check(self.block_size, self.epochs, self.loss)
+        _check(self.loss, block_size=self.block_size, epochs=self.epochs)
 
     def solve(self, problem: Problem, budget: Budget) -> Proposal:
         """Attack once; each step is asked about, so that it ends with the first that reaches the goal."""
@@ -142,8 +145,8 @@ class GRBCD(Method):
         return search.proposal()
 
 
-def _check(block_size: int, epochs: int, loss: str) -> None:
-    for name, value in (("block_size", block_size), ("epochs", epochs)):
+def _check(loss: str, **counts: int) -> None:
+    for name, value in counts.items():
         if not isinstance(value, int) or value < 1:
             raise InputError(f"{name} is {value}; give a whole number of at least 1")
     if loss not in LOSSES:
@@ -225,11 +228,13 @@ class _Attack(PRBCDAttack):  # type: ignore[misc]
     At first this graph has no edges; an edge of weight w is an edit made by so much.
     """
 
-    # PyG's constructor writes to the dictionary of the class.
-    coeffs: ClassVar[dict[str, Any]] = dict(PRBCDAttack.coeffs)
+    loss: Callable[..., Tensor]
+    metric: Callable[..., Tensor]
 
     def __init__(self, search: _Search, method: PRBCD | GRBCD, **options: Any) -> None:
-        block_size = min(method.block_size, len(search.problem.edits))
+        # The dictionary of the class is shared with every other attack.
+        self.coeffs = dict(PRBCDAttack.coeffs)
+        block_size = min(method.block_size, len(search.free))
         super().__init__(
             torch.nn.Identity(), block_size, method.epochs, loss=method.loss, is_undirected=False, log=False, **options
         )
@@ -291,7 +296,13 @@ class _Projected(_Attack):
     def __init__(self, search: _Search, method: PRBCD) -> None:
         # PyG takes the number of nodes out of the learning rate.
         nodes = len(search.problem.edits) + 1
-        super().__init__(search, method, epochs_resampling=method.epochs * 4 // 5, lr=method.lr * nodes)
+        super().__init__(
+            search,
+            method,
+            epochs_resampling=method.epochs * 4 // 5,
+            lr=method.lr * nodes,
+            max_final_samples=method.samples,
+        )
 
     def _resample_random_block(self, budget: int) -> None:  # noqa: ARG002
         if len(self.current_block) == len(self.search.free):
@@ -308,8 +319,8 @@ class _Projected(_Attack):
         left = self.search.meter.left
         if len(self.search.found) > self.already or left == 0:
             return self.edge_index, self.edge_index
-        samples = self.coeffs["max_final_samples"]
-        self.coeffs = {**self.coeffs, "max_final_samples": samples if left is None else min(samples, left)}
+        if left is not None:
+            self.coeffs["max_final_samples"] = min(self.coeffs["max_final_samples"], left)
         closed: tuple[Tensor, Tensor] = super()._close(*asked, **more)
         return closed
 

@@ -203,8 +203,12 @@ class _Search:
         if not len(self.edits):
             return Proposal(exhausted=True)
         size = 1
+        left = self.meter.left
+        # Where single edits alone would take much of the budget, an answer comes first.
+        searched = left is not None and 4 * len(self.edits) > left
+        if searched:
+            self._incumbent()
         proved = self._prove(1)
-        searched = False
         # Proved so far: no set of at most `size` edits that was left untried is cheaper than the incumbent.
         while proved and self._open(size + 1):
             size += 1

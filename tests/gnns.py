@@ -1,0 +1,483 @@
+"""Every kind of graph neural network that must be explained, small graphs for them, and the truth by hand.
+
+Nothing here is the library's: edges are cut from plain lists, and a model that nobody has run before is run on what
+is left.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch_geometric import nn as pyg
+from torch_geometric.data import Data
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+WIDTH, CLASSES, KINDS_OF_EDGES, EDGE_WIDTH = 4, 3, 3, 2
+HISTOGRAM = torch.tensor([1, 4, 8, 5, 2])
+AGGREGATORS, SCALERS = ["mean", "min", "max", "std"], ["identity", "amplification", "attenuation"]
+
+# Leads closer than this to a tie may be told apart wrongly in single precision.
+CLOSE = 1e-4
+
+Pair = tuple[int, int]
+
+
+class Stack(nn.Module):
+    """Layers in a row; what comes out is shifted so that the classes are evenly matched (see `balance`)."""
+
+    def __init__(self, *layers: nn.Module) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.register_buffer("shift", torch.zeros(CLASSES))
+
+    def run(self, x: Tensor, *given: Tensor | None) -> Tensor:
+        for number, layer in enumerate(self.layers):
+            x = layer(x, *given)
+            if number + 1 < len(self.layers):
+                x = x.tanh()
+        return x - self.shift
+
+    def forward(self, x, edge_index):
+        return self.run(x, edge_index)
+
+
+class Weighted(Stack):
+    def forward(self, x, edge_index, edge_weight=None):
+        return self.run(x, edge_index, edge_weight)
+
+
+class Attributed(Stack):
+    def forward(self, x, edge_index, edge_attr):
+        return self.run(x, edge_index, edge_attr)
+
+
+class Both(Stack):
+    """Weights for one layer, attributes for the other."""
+
+    def forward(self, x, edge_index, edge_weight, edge_attr):
+        first, second = self.layers
+        return second(first(x, edge_index, edge_weight).tanh(), edge_index, edge_attr) - self.shift
+
+
+class Typed(Stack):
+    def forward(self, x, edge_index, edge_type):
+        return self.run(x, edge_index, edge_type)
+
+
+class Placed(Stack):
+    """Nodes have places in space besides their features."""
+
+    def forward(self, x, edge_index, pos):
+        for layer in self.layers:
+            x = layer(x, pos, edge_index)
+        return x - self.shift
+
+
+class Then(Stack):
+    """Layers with edges, and others without: norms, linear layers."""
+
+    def forward(self, x, edge_index):
+        for layer in self.layers:
+            x = layer(x, edge_index) if isinstance(layer, pyg.MessagePassing) else layer(x)
+        return x - self.shift
+
+
+class Jumping(Stack):
+    """Jumping knowledge by hand, around any mode."""
+
+    def __init__(self, mode: str, *layers: nn.Module) -> None:
+        super().__init__(*layers)
+        self.jump = pyg.JumpingKnowledge(mode, WIDTH, len(layers))
+        self.last = nn.Linear(WIDTH * (len(layers) if mode == "cat" else 1), CLASSES)
+
+    def forward(self, x, edge_index):
+        seen = []
+        for layer in self.layers:
+            x = layer(x, edge_index).tanh()
+            seen.append(x)
+        return self.last(self.jump(seen)) - self.shift
+
+
+class Probabilities(Stack):
+    def forward(self, x, edge_index):
+        return self.run(x, edge_index).softmax(-1)
+
+
+class LogProbabilities(Stack):
+    def forward(self, x, edge_index):
+        return self.run(x, edge_index).log_softmax(-1)
+
+
+class Shared(Stack):
+    """One layer, three times."""
+
+    def __init__(self) -> None:
+        super().__init__(pyg.GCNConv(WIDTH, WIDTH), nn.Linear(WIDTH, CLASSES))
+
+    def forward(self, x, edge_index):
+        for _ in range(3):
+            x = self.layers[0](x, edge_index).tanh()
+        return self.layers[1](x) - self.shift
+
+
+class OwnLayer(pyg.MessagePassing):
+    """A user's own layer: both ends and their difference, weighed by a gate."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(aggr="mean")
+        self.gate, self.value = nn.Linear(3 * WIDTH, 1), nn.Linear(2 * WIDTH, width)
+
+    def forward(self, x, edge_index):
+        return self.propagate(edge_index, x=x) + x[:, :1]
+
+    def message(self, x_i, x_j):
+        gate = self.gate(torch.cat([x_i, x_j, x_i - x_j], dim=1)).sigmoid()
+        return gate * self.value(torch.cat([x_j, x_i - x_j], dim=1))
+
+
+class SortedLSTM(Stack):
+    """An LSTM over the neighbours, which PyG wants sorted by receiver."""
+
+    def forward(self, x, edge_index):
+        return self.run(x, edge_index[:, edge_index[1].argsort(stable=True)])
+
+
+class Alone(nn.Module):
+    """Turns the node's own features around, so that something is left where no edge is."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x, edge_index):
+        return self.layer(x, edge_index) + x.flip(1)[:, : self.layer.out_channels]
+
+
+class GraphNormed(Stack):
+    def __init__(self, norm: nn.Module) -> None:
+        super().__init__(pyg.GCNConv(WIDTH, WIDTH), pyg.GCNConv(WIDTH, CLASSES))
+        self.norm = norm
+
+    def forward(self, x, edge_index):
+        first, second = self.layers
+        return second(self.norm(first(x, edge_index)).tanh(), edge_index) - self.shift
+
+
+class Pooled(Stack):
+    """What all nodes have in common is added to each."""
+
+    def __init__(self, pool: Callable[..., Tensor]) -> None:
+        super().__init__(pyg.SAGEConv(WIDTH, WIDTH), nn.Linear(2 * WIDTH, CLASSES))
+        self.pool = pool
+
+    def forward(self, x, edge_index):
+        x = self.layers[0](x, edge_index).tanh()
+        return self.layers[1](torch.cat([x, self.pool(x, None).expand_as(x)], dim=1)) - self.shift
+
+
+class VirtualNode(Stack):
+    """A node that is joined to all others, between two layers."""
+
+    def __init__(self) -> None:
+        super().__init__(pyg.GINConv(mlp(WIDTH)), pyg.GINConv(mlp(CLASSES)))
+        self.start, self.update = nn.Parameter(torch.randn(1, WIDTH)), mlp(WIDTH)
+
+    def forward(self, x, edge_index):
+        virtual = self.start.expand(1, -1)
+        x = self.layers[0](x + virtual, edge_index).tanh()
+        virtual = self.update(virtual + x.sum(0, keepdim=True))
+        return self.layers[1](x + virtual, edge_index) - self.shift
+
+
+class UNet(Stack):
+    """Keeps the best half of all nodes, and brings them back."""
+
+    def __init__(self) -> None:
+        super().__init__(pyg.GraphUNet(WIDTH, 8, CLASSES, depth=1))
+
+
+def mlp(width: int, given: int = WIDTH) -> nn.Module:
+    return nn.Sequential(nn.Linear(given, 8), nn.Tanh(), nn.Linear(8, width))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How to build a model, which fields of the graph it takes, and what is known about it.
+
+    ``relaxed``: soft edges can follow it. ``local``: it sees a neighbourhood and no more.
+    """
+
+    build: Callable[[], nn.Module]
+    fields: tuple[str, ...] = ()
+    probabilities: bool = False
+    relaxed: bool = True
+    local: bool = True
+
+    def make(self, data: Data) -> nn.Module:
+        """The same model each time: nobody has run it, so no layer remembers anything."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(2)
+            model = self.build()
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    parameter.add_(0.2 * torch.randn_like(parameter))
+        return balance(model.eval(), data, self)
+
+
+def two(layer: Callable[[int], nn.Module], stack: type[Stack] = Stack, *fields: str, **known: bool) -> Kind:
+    """Two layers of one kind."""
+    return Kind(lambda: stack(layer(WIDTH), layer(CLASSES)), fields, **known)
+
+
+def ready(kind: type[nn.Module], *fields: str, **options) -> Kind:
+    """A model as PyG ships it."""
+    return Kind(lambda: kind(WIDTH, 8, num_layers=2, out_channels=CLASSES, **options), fields)
+
+
+def normed() -> nn.Module:
+    """Batch norm in evaluation mode, with statistics that it has learnt."""
+    model = Then(pyg.SAGEConv(WIDTH, WIDTH), pyg.BatchNorm(WIDTH), nn.Tanh(), nn.Dropout(), pyg.SAGEConv(WIDTH, 3))
+    inner = model.layers[1].module
+    inner.running_mean.normal_()
+    inner.running_var.uniform_(0.5, 2)
+    return model
+
+
+W = WIDTH
+LOCAL: dict[str, Kind] = {
+    "GCN": two(lambda out: pyg.GCNConv(W, out)),
+    "GCN, edge_weight": two(lambda out: pyg.GCNConv(W, out), Weighted, "edge_weight"),
+    "GCN, weights not given": two(lambda out: pyg.GCNConv(W, out), Weighted),
+    "GCN, cached": two(lambda out: pyg.GCNConv(W, out, cached=True)),
+    "GraphSAGE, mean": two(lambda out: pyg.SAGEConv(W, out)),
+    "GraphSAGE, max": two(lambda out: pyg.SAGEConv(W, out, aggr="max")),
+    "GraphSAGE, sum": two(lambda out: pyg.SAGEConv(W, out, aggr="sum")),
+    "GAT": two(lambda out: pyg.GATConv(W, out, heads=2, concat=False)),
+    "GAT, edge_attr": two(
+        lambda out: pyg.GATConv(W, out, edge_dim=EDGE_WIDTH, add_self_loops=False), Attributed, "edge_attr"
+    ),
+    "GATv2": two(lambda out: pyg.GATv2Conv(W, out, heads=2, concat=False)),
+    "GATv2, edge_attr": two(lambda out: pyg.GATv2Conv(W, out, edge_dim=EDGE_WIDTH), Attributed, "edge_attr"),
+    "GIN": two(lambda out: pyg.GINConv(mlp(out), train_eps=True)),
+    "GINE, edge_attr": two(lambda out: pyg.GINEConv(mlp(out), edge_dim=EDGE_WIDTH), Attributed, "edge_attr"),
+    "GraphConv": two(lambda out: pyg.GraphConv(W, out)),
+    "GraphConv, edge_weight": two(lambda out: pyg.GraphConv(W, out, aggr="mean"), Weighted, "edge_weight"),
+    "TransformerConv": two(lambda out: pyg.TransformerConv(W, out, heads=2, concat=False)),
+    "TransformerConv, edge_attr": two(
+        lambda out: pyg.TransformerConv(W, out, edge_dim=EDGE_WIDTH, beta=True), Attributed, "edge_attr"
+    ),
+    "ChebConv": two(lambda out: pyg.ChebConv(W, out, K=3)),
+    "ChebConv, edge_weight": two(lambda out: pyg.ChebConv(W, out, K=2), Weighted, "edge_weight"),
+    "SGConv": Kind(lambda: Stack(pyg.SGConv(W, CLASSES, K=3))),
+    "SGConv, cached": two(lambda out: pyg.SGConv(W, out, K=2, cached=True)),
+    "TAGConv": two(lambda out: pyg.TAGConv(W, out, K=2)),
+    "TAGConv, edge_weight": Kind(lambda: Weighted(pyg.TAGConv(W, CLASSES, K=3)), ("edge_weight",)),
+    "APPNP": Kind(lambda: Then(nn.Linear(W, 8), nn.Tanh(), nn.Linear(8, CLASSES), pyg.APPNP(K=5, alpha=0.1))),
+    "APPNP, cached": Kind(lambda: Then(nn.Linear(W, CLASSES), pyg.APPNP(K=3, alpha=0.2, cached=True))),
+    "ARMAConv": two(lambda out: pyg.ARMAConv(W, out, num_stacks=2, num_layers=2, shared_weights=True)),
+    "PNA": two(lambda out: pyg.PNAConv(W, out, AGGREGATORS, SCALERS, HISTOGRAM)),
+    "PNA, edge_attr": two(
+        lambda out: pyg.PNAConv(W, out, ["mean", "max"], SCALERS, HISTOGRAM, edge_dim=EDGE_WIDTH),
+        Attributed,
+        "edge_attr",
+    ),
+    "EdgeConv": two(lambda out: pyg.EdgeConv(mlp(out, 2 * W))),
+    "EdgeConv, mean": two(lambda out: pyg.EdgeConv(mlp(out, 2 * W), aggr="mean")),
+    "CGConv, edge_attr": Kind(
+        lambda: Attributed(pyg.CGConv(W, EDGE_WIDTH), pyg.TransformerConv(W, CLASSES, edge_dim=EDGE_WIDTH)),
+        ("edge_attr",),
+    ),
+    "NNConv, edge_attr": two(
+        lambda out: pyg.NNConv(W, out, nn.Linear(EDGE_WIDTH, W * out), aggr="mean"), Attributed, "edge_attr"
+    ),
+    "a layer of one's own": two(OwnLayer),
+    "weights and attributes": Kind(
+        lambda: Both(pyg.GCNConv(W, W), pyg.GATv2Conv(W, CLASSES, edge_dim=EDGE_WIDTH)), ("edge_weight", "edge_attr")
+    ),
+    "RGCN, edge_type": two(lambda out: pyg.RGCNConv(W, out, KINDS_OF_EDGES), Typed, "edge_type"),
+    "PointNet, pos": Kind(
+        lambda: Placed(pyg.PointNetConv(mlp(W, W + 3)), pyg.PointNetConv(mlp(CLASSES, W + 3), nn.Linear(3, 3))),
+        ("pos",),
+    ),
+    "jumping knowledge, cat": Kind(lambda: Jumping("cat", pyg.GraphConv(W, W), pyg.SAGEConv(W, W))),
+    "jumping knowledge, max": Kind(lambda: Jumping("max", pyg.GCNConv(W, W), pyg.GCNConv(W, W))),
+    "jumping knowledge, lstm": Kind(lambda: Jumping("lstm", pyg.GATConv(W, W), pyg.GCNConv(W, W))),
+    "batch norm": Kind(normed),
+    "probabilities": two(lambda out: pyg.SAGEConv(W, out), Probabilities, probabilities=True),
+    "log-probabilities": two(lambda out: pyg.SAGEConv(W, out), LogProbabilities),
+    "three times the same layer": Kind(Shared),
+    "PyG's GCN": ready(pyg.GCN, "edge_weight", jk="cat"),
+    "PyG's GCN, batch norm": ready(pyg.GCN, "edge_weight", norm="batch_norm", act="tanh"),
+    "PyG's GraphSAGE": ready(pyg.GraphSAGE, jk="max", act="tanh"),
+    "PyG's GAT": ready(pyg.GAT, "edge_attr", heads=2, v2=True, edge_dim=EDGE_WIDTH, jk="lstm"),
+    "PyG's GIN": ready(pyg.GIN, act="tanh"),
+    "PyG's PNA": ready(
+        pyg.PNA, "edge_attr", aggregators=AGGREGATORS, scalers=SCALERS, deg=HISTOGRAM, edge_dim=EDGE_WIDTH
+    ),
+    "PyG's EdgeCNN": ready(pyg.EdgeCNN, act="tanh"),
+    # Soft edges cannot follow these: one sorts its neighbours, the other reads them in their order.
+    "median": Kind(lambda: Stack(Alone(pyg.SAGEConv(W, CLASSES, aggr="median"))), relaxed=False),
+    "LSTM over neighbours": Kind(lambda: SortedLSTM(pyg.SAGEConv(W, CLASSES, aggr="lstm")), relaxed=False),
+}
+
+GLOBAL: dict[str, Kind] = {
+    "GraphNorm": Kind(lambda: GraphNormed(pyg.GraphNorm(W)), local=False),
+    "PairNorm": Kind(lambda: GraphNormed(pyg.PairNorm()), local=False),
+    "LayerNorm of the graph": Kind(lambda: GraphNormed(pyg.LayerNorm(W, mode="graph")), local=False),
+    "batch norm without statistics": Kind(
+        lambda: GraphNormed(pyg.BatchNorm(W, track_running_stats=False)), local=False
+    ),
+    "mean of all nodes": Kind(lambda: Pooled(pyg.global_mean_pool), local=False),
+    "sum of all nodes": Kind(lambda: Pooled(pyg.global_add_pool), local=False),
+    "maximum of all nodes": Kind(lambda: Pooled(pyg.global_max_pool), local=False),
+    "virtual node": Kind(VirtualNode, local=False),
+    "GraphUNet": Kind(UNet, relaxed=False, local=False),
+}
+
+
+def balance(model: nn.Module, data: Data, kind: Kind) -> nn.Module:
+    """Match the classes evenly on this graph, half of the way to its last edge, so that edges decide."""
+    given = [kept(data, kind, columns) for columns in (range(data.num_edges), range(0, data.num_edges, 2))]
+    caches = [(module, vars(module)["cached"]) for module in model.modules() if "cached" in vars(module)]
+    for module, _ in caches:
+        module.cached = False
+    with torch.no_grad():
+        out = torch.cat([model(*one[:2], **one[2]) for one in given])
+        middle = (out.log() if kind.probabilities else out).mean(dim=0)
+        if isinstance(model, Stack):
+            model.shift += middle
+        else:
+            biases = [one for name, one in model.named_parameters() if name.endswith("bias") and len(one) == CLASSES]
+            biases[-1] -= middle
+    for module, cached in caches:
+        module.cached = cached
+    return model
+
+
+def kept(data: Data, kind: Kind, columns: Iterable[int]) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+    """What the model is given of a graph with these edges only."""
+    columns = torch.tensor(list(columns), dtype=torch.long)
+    fields = {name: data[name] if name == "pos" else data[name][columns] for name in kind.fields}
+    return data.x, data.edge_index[:, columns], fields
+
+
+def scores_without(kind: Kind, data: Data, removed: Collection[Pair], directed: bool) -> Tensor:
+    """The scores of all nodes after these edges are cut from the whole graph, by a model that was never run."""
+    gone = set(removed) if directed else {pair for u, v in removed for pair in ((u, v), (v, u))}
+    columns = [number for number, pair in enumerate(data.edge_index.T.tolist()) if tuple(pair) not in gone]
+    x, edge_index, fields = kept(data, kind, columns)
+    with torch.no_grad():
+        out = kind.make(data)(x, edge_index, **fields)
+    return out.log() if kind.probabilities else out
+
+
+def links(data: Data, directed: bool) -> list[Pair]:
+    """The edges as a person counts them."""
+    pairs = {(u, v) if directed else (min(u, v), max(u, v)) for u, v in data.edge_index.T.tolist()}
+    return sorted(pair for pair in pairs if pair[0] != pair[1])
+
+
+def all_scores(kind: Kind, data: Data, directed: bool) -> tuple[list[tuple[Pair, ...]], np.ndarray]:
+    """Every subset of the edges, and the scores of all nodes after each: (subsets, nodes, classes).
+
+    Models that see a neighbourhood get all edited graphs side by side, others one after the other.
+    """
+    pairs = links(data, directed)
+    sets = [chosen for size in range(len(pairs) + 1) for chosen in itertools.combinations(pairs, size)]
+    if not kind.local:
+        return sets, np.stack([scores_without(kind, data, chosen, directed).double().numpy() for chosen in sets])
+    ends = data.edge_index.T.tolist()
+    columns, copies = [], []
+    for number, chosen in enumerate(sets):
+        gone = set(chosen) if directed else {pair for u, v in chosen for pair in ((u, v), (v, u))}
+        left = [column for column, pair in enumerate(ends) if tuple(pair) not in gone]
+        columns += left
+        copies += [number] * len(left)
+    x, edge_index, fields = kept(data, kind, columns)
+    edge_index = edge_index + data.num_nodes * torch.tensor(copies)
+    fields = {name: value.repeat(len(sets), 1) if name == "pos" else value for name, value in fields.items()}
+    fields = {name: value.double() if value.is_floating_point() else value for name, value in fields.items()}
+    with torch.no_grad():
+        out = kind.make(data).double()(x.repeat(len(sets), 1).double(), edge_index, **fields)
+    out = out.log() if kind.probabilities else out
+    return sets, out.numpy().reshape(len(sets), data.num_nodes, CLASSES)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is true of a node: its class, the smallest sets that change it, and whether some set is nearly a tie."""
+
+    before: int
+    smallest: frozenset[frozenset[Pair]]
+    close: bool
+
+    @property
+    def size(self) -> int | None:
+        return len(next(iter(self.smallest))) if self.smallest else None
+
+
+def brute_force(kind: Kind, data: Data, directed: bool) -> list[Truth]:
+    """The truth about every node."""
+    sets, scores = all_scores(kind, data, directed)
+    truths = []
+    for node in range(data.num_nodes):
+        rows = scores[:, node]
+        before = int(rows[0].argmax())
+        lead = np.delete(rows, before, axis=1).max(axis=1) - rows[:, before]
+        changed = [chosen for chosen, ahead in zip(sets, lead, strict=True) if ahead > 0]
+        least = min(map(len, changed), default=0)
+        smallest = frozenset(frozenset(chosen) for chosen in changed if len(chosen) == least)
+        truths.append(Truth(before, smallest, bool((np.abs(lead) < CLOSE).any())))
+    return truths
+
+
+def graph(pairs: list[Pair], directed: bool, seed: int = 0) -> Data:
+    """A graph with all fields that any model takes; the same for both directions of an undirected edge."""
+    random = torch.Generator().manual_seed(seed)
+    nodes = max(max(pair) for pair in pairs) + 1
+    edge_index = torch.tensor(pairs if directed else [*pairs, *(pair[::-1] for pair in pairs)]).T.contiguous()
+    twice = 1 if directed else 2
+    data = Data(
+        x=torch.randn(nodes, WIDTH, generator=random),
+        edge_index=edge_index,
+        edge_weight=(0.5 + torch.rand(len(pairs), generator=random)).repeat(twice),
+        edge_attr=torch.randn(len(pairs), EDGE_WIDTH, generator=random).repeat(twice, 1),
+        edge_type=torch.randint(0, KINDS_OF_EDGES, (len(pairs),), generator=random).repeat(twice),
+        pos=torch.randn(nodes, 3, generator=random),
+    )
+    # In no particular order: nothing may depend on both directions being where one expects them.
+    order = torch.randperm(data.num_edges, generator=random)
+    for name in ("edge_weight", "edge_attr", "edge_type"):
+        data[name] = data[name][order]
+    data.edge_index = edge_index[:, order]
+    return data
+
+
+def ring(directed: bool) -> Data:
+    """Forty nodes: a ring of thirty, with a few short ways across and ten leaves. No layer's reach spans it."""
+    pairs = [(u, (u + 1) % 30) for u in range(30)] + [(1, 3), (11, 13), (20, 23)]
+    pairs += [(3 * leaf, 30 + leaf) for leaf in range(10)]
+    if directed:
+        pairs = [pair[::-1] if number % 5 == 2 or number > 36 else pair for number, pair in enumerate(pairs)]
+        pairs += [pair[::-1] for pair in pairs[::7]]
+    return graph(pairs, directed)
+
+
+def small(directed: bool) -> Data:
+    """Six nodes and eight or nine edges."""
+    pairs = [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (0, 4), (1, 4), (4, 5)]
+    if directed:
+        pairs = [(1, 0), (0, 2), (1, 2), (2, 3), (3, 4), (4, 0), (4, 1), (5, 4), (2, 0)]
+    return graph(pairs, directed, seed=1)
+
+
+def tiny() -> Data:
+    """Five nodes and six edges, few enough to try all sets one after the other."""
+    return graph([(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (1, 4)], directed=False, seed=2)

@@ -1,0 +1,206 @@
+"""The classifier of whole graphs: what it computes, and how it trains."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from torch_geometric.data import Batch, Data
+from torch_geometric.nn import GINConv
+
+from butfor.datasets import ba_2motifs
+from butfor.errors import GraphError, InputError, ModelError
+from butfor.models import GraphClassifier, fingerprint, trained_graph_classifier
+from butfor.models.graph_training import _Packed
+
+CONVS = ("gin", "gcn")
+every_model = pytest.mark.parametrize(
+    ("conv", "readout"), [*itertools.product(CONVS, ("sum", "mean", "max"))], ids="-".join
+)
+
+
+def random_graphs(count: int = 12) -> list[Data]:
+    generator = torch.Generator().manual_seed(5)
+    graphs = []
+    for number in range(count):
+        nodes = 1 + number  # the first has a single node and no edge
+        upper = torch.rand(nodes, nodes, generator=generator).triu(1) > 0.6
+        edge_index = (upper | upper.t()).nonzero().t().contiguous()
+        x = torch.randn(nodes, 4, generator=generator)
+        graphs.append(Data(x=x, edge_index=edge_index, y=torch.tensor([number % 3])))
+    return graphs
+
+
+def model_of(conv: str, readout: str = "max") -> GraphClassifier:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = GraphClassifier(4, 3, hidden=8, layers=2, conv=conv, readout=readout)
+        for norm in model.norms:  # fresh ones do nothing
+            for tensor in (norm.running_mean, norm.running_var, norm.weight, norm.bias):
+                torch.nn.init.uniform_(tensor, 0.5, 1.5)
+        return model.eval()
+
+
+# The network --------------------------------------------------------------------------------------------
+
+
+@every_model
+def test_batch_equals_graph_by_graph(conv: str, readout: str) -> None:
+    model, graphs = model_of(conv, readout), random_graphs()
+    batch = Batch.from_data_list(graphs)
+    together = model(batch.x, batch.edge_index, batch.batch)
+    assert together.shape == (12, 3)
+    alone = torch.cat([model(graph.x, graph.edge_index) for graph in graphs])
+    torch.testing.assert_close(together, alone)
+
+
+@every_model
+def test_weight_zero_is_no_edge(conv: str, readout: str) -> None:
+    model, graph = model_of(conv, readout), random_graphs()[-1]
+    weight = torch.ones(graph.num_edges)
+    logits = model(graph.x, graph.edge_index)
+    torch.testing.assert_close(model(graph.x, graph.edge_index, edge_weight=weight), logits)
+    weight[::3] = 0
+    without = model(graph.x, graph.edge_index[:, weight > 0])
+    torch.testing.assert_close(model(graph.x, graph.edge_index, edge_weight=weight), without)
+    assert not torch.allclose(without, logits)
+
+
+@every_model
+def test_order_of_the_nodes_does_not_matter(conv: str, readout: str) -> None:
+    model, graph = model_of(conv, readout), random_graphs()[-1]
+    order = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(1))
+    x = torch.empty_like(graph.x)
+    x[order] = graph.x
+    torch.testing.assert_close(model(x, order[graph.edge_index]), model(graph.x, graph.edge_index))
+
+
+def test_gin_layer_is_that_of_pyg() -> None:
+    layer, graph = model_of("gin").convs[0], random_graphs()[-1]
+    reference = GINConv(torch.nn.Sequential(layer.lin1, torch.nn.ReLU(), layer.lin2))
+    torch.testing.assert_close(layer(graph.x, graph.edge_index, None), reference(graph.x, graph.edge_index))
+
+
+def test_readouts_differ() -> None:
+    graph = random_graphs()[-1]
+    outputs = [model_of("gin", readout)(graph.x, graph.edge_index) for readout in ("sum", "mean", "max")]
+    assert not any(torch.allclose(one, other) for one, other in itertools.combinations(outputs, 2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_classes": 0}, "num_classes is 0, but a GraphClassifier needs at least 1"),
+        ({"layers": 0}, "layers is 0"),
+        ({"conv": "gat"}, "conv is 'gat', but a GraphClassifier knows gin, gcn"),
+        ({"readout": "min"}, "readout is 'min', but a GraphClassifier knows sum, mean, max"),
+    ],
+)
+def test_wrong_arguments(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        GraphClassifier(**{"num_features": 4, "num_classes": 3, **arguments})
+
+
+def test_wrong_features() -> None:
+    with pytest.raises(ModelError, match="takes 4 features per node, but x has 7"):
+        model_of("gin")(torch.ones(3, 7), torch.zeros(2, 0, dtype=torch.long))
+
+
+# Training -----------------------------------------------------------------------------------------------
+
+
+def test_packed_batches_are_those_of_pyg() -> None:
+    graphs = random_graphs()
+    for numbers in ([3, 0, 11, 7], [0], [11, 11]):
+        batch = Batch.from_data_list([graphs[number] for number in numbers])
+        x, edge_index, of = _Packed(graphs).batch(torch.tensor(numbers))
+        assert torch.equal(x, batch.x)
+        assert torch.equal(edge_index, batch.edge_index)
+        assert torch.equal(of, batch.batch)
+
+
+@pytest.mark.parametrize("conv", CONVS)
+def test_learns_ba_2motifs(conv: str) -> None:
+    graphs = ba_2motifs(400)
+    model, result = trained_graph_classifier(graphs, conv=conv, epochs=60)
+    assert result.test_accuracy > 0.9
+    assert not model.training
+    assert [len(part) for part in (result.train, result.val, result.test)] == [320, 40, 40]
+    assert sorted(result.train + result.val + result.test) == list(range(400))
+    right = [int(model(graph.x, graph.edge_index).argmax()) == int(graph.y) for graph in graphs]
+    for name in ("train", "val", "test"):
+        part = getattr(result, name)
+        assert getattr(result, f"{name}_accuracy") == sum(right[number] for number in part) / len(part)
+    assert 1 <= result.best_epoch <= result.epochs <= 60
+
+
+def test_seed_decides_and_the_callers_random_state_is_kept() -> None:
+    graphs, state = random_graphs(30), torch.get_rng_state()
+    (one, first), (same, second) = (trained_graph_classifier(graphs, seed=3, epochs=4) for _ in range(2))
+    other, third = trained_graph_classifier(graphs, seed=4, epochs=4)
+    gcn, fourth = trained_graph_classifier(graphs, seed=3, epochs=4, conv="gcn")
+    assert torch.equal(state, torch.get_rng_state())
+    assert first == second
+    assert fingerprint(one) == fingerprint(same)
+    assert fingerprint(one) != fingerprint(other)
+    assert first.test != third.test
+    assert first.test == fourth.test  # the split is of the seed alone
+    assert fingerprint(one) != fingerprint(gcn)
+
+
+def test_stops_when_nothing_gets_better() -> None:
+    graphs = random_graphs(30)  # random classes: nothing to learn
+    model, result = trained_graph_classifier(graphs, epochs=500, patience=3)
+    assert result.epochs == result.best_epoch + 3 < 500
+    again, shorter = trained_graph_classifier(graphs, epochs=result.best_epoch, patience=3)
+    assert shorter.epochs == shorter.best_epoch == result.best_epoch
+    assert fingerprint(model) == fingerprint(again)  # the best epoch's weights, not the last's
+
+
+def test_training_is_silent_unless_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    trained_graph_classifier(random_graphs(), progress=True, epochs=2)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_number_of_classes() -> None:
+    assert trained_graph_classifier(random_graphs(), epochs=1)[0].num_classes == 3
+    named = random_graphs()
+    for graph in named:
+        graph.class_names = ["a", "b", "c", "d"]
+    assert trained_graph_classifier(named, epochs=1)[0].num_classes == 4
+
+
+def spoilt(number: int, **changes: object) -> list[Data]:
+    graphs = random_graphs()
+    for key, value in changes.items():
+        graphs[number][key] = value
+    return graphs
+
+
+@pytest.mark.parametrize(
+    ("graphs", "message"),
+    [
+        (random_graphs()[:9], "there are 9 graphs, but a split into 80, 10 and 10 % needs at least 10"),
+        (spoilt(4, x=torch.full((5, 4), torch.nan)), "^graph 4: x of node 0, column 0 is nan"),
+        (spoilt(4, x=torch.ones(5, 3)), "x of graph 4 has 3 columns of dtype torch.float32"),
+        (spoilt(4, x=torch.ones(5, 4, dtype=torch.long)), "x of graph 4 has 4 columns of dtype torch.int64"),
+        (spoilt(4, y=None), "y of graph 4 is None, but"),
+        (spoilt(4, y=torch.tensor([-1])), r"y of graph 4 is \[-1\], but training takes one integer class"),
+        (spoilt(4, y=torch.zeros(5, dtype=torch.long)), r"y of graph 4 is \[0, 0, 0, 0, 0\], but"),
+        (spoilt(4, y=torch.tensor([0.5])), r"y of graph 4 is \[0.5\], but"),
+        (spoilt(0, class_names=["a", "b"]), "graph 2 has class 2, but class_names names 2"),
+    ],
+)
+def test_graphs_that_cannot_be_trained_on(graphs: list[Data], message: str) -> None:
+    with pytest.raises(GraphError, match=message):
+        trained_graph_classifier(graphs)
+
+
+def test_settings_that_cannot_be_used() -> None:
+    with pytest.raises(InputError, match="batch_size is 1, but training needs at least 2"):
+        trained_graph_classifier(random_graphs(), batch_size=1)
+    with pytest.raises(InputError, match="epochs is 0"):
+        trained_graph_classifier(random_graphs(), epochs=0)
+    with pytest.raises(ModelError, match=r"the training loss is .* in epoch \d+: lower lr \(it is 1e\+30\)"):
+        trained_graph_classifier(random_graphs(), lr=1e30, conv="gcn")
