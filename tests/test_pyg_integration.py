@@ -148,7 +148,7 @@ def test_what_the_model_returns_is_what_was_said() -> None:
     # Raw scores that happen to look like probabilities.
     data = small_graph(1)
     model = Classifier("GCN", data, "probs")
-    out = model(data.x, data.edge_index)[3]
+    out = model(data.x, data.edge_index)[3].detach()
     for returns, probabilities in (("raw", out.softmax(-1)), ("probs", out)):
         result = explainer_of(model, returns=returns)(data.x, data.edge_index, index=3).counterfactual
         assert result.before.probability == pytest.approx(float(probabilities.max()), abs=1e-5)

@@ -71,7 +71,8 @@ class Prediction:
 
     def __str__(self) -> str:
         number = self.probability if self.value is None else self.value
-        return f"'{self.name}'" if number is None else f"'{self.name}' ({number:.2f})"
+        # Adding 0 turns the -0.00 of a small negative number into 0.00.
+        return f"'{self.name}'" if number is None else f"'{self.name}' ({round(number, 2) + 0.0:.2f})"
 
 
 @dataclass(frozen=True)
@@ -326,8 +327,9 @@ def _edits(plain: Iterable[Sequence[Any]]) -> tuple[Edit, ...]:
 
 def _listed(what: str, named: list[str]) -> str:
     """Things of one kind, counted if there are several."""
-    count = f"the {what} " if len(named) == 1 else f"these {len(named)} {what}s: "
-    return count + ", ".join(_some(named))
+    if len(named) == 1:
+        return f"the {what} {named[0]}"
+    return f"these {len(named)} {what}s ({', '.join(_some(named))})"
 
 
 def _some(named: list[str]) -> list[str]:

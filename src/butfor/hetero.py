@@ -58,8 +58,13 @@ class Types:
         ways = [_keys(part, int(starts[-1])) for part in parts]
         for i, (there, back) in enumerate(ways):
             undirected[i] = np.array_equal(there, back)
-            earlier = [j for j in range(i) if forward[j] == j and not undirected[j] and not undirected[i]]
-            forward[i] = next((j for j in earlier if np.array_equal(ways[j][0], back)), i)
+            if undirected[i]:
+                continue
+            # Each relation has one reverse; of several that fit, the one that is named so.
+            free = [j for j in range(i) if not undirected[j] and (forward == j).sum() == 1 and forward[j] == j]
+            fits = [j for j in free if np.array_equal(ways[j][0], back)]
+            named = [j for j in fits if relations[i][1] == f"rev_{relations[j][1]}"]
+            forward[i] = next(iter(named + fits), i)
         edge_index = np.concatenate(parts, axis=1) if parts else np.empty((2, 0), dtype=np.int64)
         return cls(node_types, starts, relations, edge_starts, forward, undirected), edge_index
 

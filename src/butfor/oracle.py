@@ -188,8 +188,20 @@ class ModelOracle(Oracle):
         return self.logits([(edits, np.concatenate([sets, candidates[:, None]], axis=1))])[0]
 
     def relevant(self, edits: Edits) -> NDArray[np.bool_]:
-        """Nothing is known of the layers, so any edit may matter."""
-        return np.ones(len(edits), dtype=bool)
+        """Any edit may matter, except of edges into the rim of the neighbourhood.
+
+        The neighbourhood leaves out all edges into its outermost nodes that come from farther away, and was seen to
+        give the whole graph's scores. The edges into these nodes that it does have matter no more than those.
+        """
+        near = edits.neighbourhood
+        if near.hops is None:
+            return np.ones(len(edits), dtype=bool)
+        relevant = np.zeros(len(edits) + 1, dtype=bool)
+        relevant[edits.changes.edit] = True
+        receiver = edits.all_ends[1 if self.predictor.flow == "source_to_target" else 0]
+        owner = np.concatenate([edits.edit_of, np.resize(edits.added.edit, len(edits.new_ends))])
+        relevant[owner[near.distance[receiver] < near.hops]] = True
+        return relevant[:-1]
 
     def alike(self, edits: Edits) -> NDArray[np.int64]:
         """Nothing is known of the layers, so no two edits are alike."""

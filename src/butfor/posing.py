@@ -42,10 +42,10 @@ WHOLE_GRAPH = "The model reads more than a neighbourhood, so the whole graph was
 class Poser:
     """Poses problems about one model on one graph, and remembers how far the model sees.
 
-    The neighbourhood reaches as many hops as the model passes messages, and one more for the degrees by
-    which some layers normalise. It must reproduce the target's scores on the whole graph, for the first
-    few targets also after random deletions; it is widened until it does, at last to the whole graph.
-    A model whose messages cannot be counted is searched on the whole graph from the start.
+    The neighbourhood reaches as many hops as the model passes messages, and one more where layers may normalise
+    by the degrees of the last senders (`Predictor.reach`). It must reproduce the target's scores on the
+    whole graph, for the first few targets also after random deletions; it is widened until it does, at last to the
+    whole graph. A model whose messages cannot be counted is searched on the whole graph from the start.
     """
 
     graph: Graph
@@ -58,7 +58,7 @@ class Poser:
 
     def __post_init__(self) -> None:
         countable = self.predictor.depth > 0 and self.predictor.flow is not None and self.predictor.task != "graph"
-        self.hops: int | None = self.predictor.depth + 1 if countable else None
+        self.hops: int | None = self.predictor.reach if countable else None
 
     def pose(self, target: tuple[int, ...]) -> Problem:
         """The problem of one target: a node, the two of a link, nothing for the whole graph.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
-from torch_geometric.nn import MessagePassing
+from torch_geometric import nn as gnn
 from torch_geometric.nn.models.basic_gnn import BasicGNN
 
 from butfor.copies import Copies
@@ -28,6 +28,25 @@ if TYPE_CHECKING:
 __all__ = ["Inputs", "Predictor", "Task", "untouched"]
 
 Task = Literal["node", "link", "graph"]
+
+# Layers whose messages depend on what their sender, receiver and edge carry, and not on the sender's degree.
+PLAIN = (
+    gnn.CGConv,
+    gnn.EdgeConv,
+    gnn.GATConv,
+    gnn.GATv2Conv,
+    gnn.GatedGraphConv,
+    gnn.GINConv,
+    gnn.GINEConv,
+    gnn.GraphConv,
+    gnn.NNConv,
+    gnn.PNAConv,
+    gnn.ResGatedGraphConv,
+    gnn.RGCNConv,
+    gnn.SAGEConv,
+    gnn.SimpleConv,
+    gnn.TransformerConv,
+)
 
 
 @contextmanager
@@ -88,6 +107,8 @@ class Predictor:
         threshold: where the upper of two classes begins; None for a model that scores classes.
         probabilities: whether it returns probabilities; scores are then their logarithms.
         depth: how many times it passes messages along edges, counted while it ran.
+        reach: how many hops of edges it should need: one more for the degrees of the last senders, unless all
+            layers are known not to look at these.
         flow: the direction its messages take; None where layers disagree.
         logits: its scores on the intact graph: for every node, or one row for the whole graph. Of a link predictor
             a single row, of any pair.
@@ -102,6 +123,7 @@ class Predictor:
     threshold: float | None
     probabilities: bool
     depth: int
+    reach: int
     flow: Flow | None
     logits: Tensor
 
@@ -138,10 +160,11 @@ class Predictor:
             threshold=threshold,
             probabilities=False,
             depth=0,
+            reach=0,
             flow=None,
             logits=torch.empty(0, 2),
         )
-        layers = {name: module for name, module in model.named_modules() if isinstance(module, MessagePassing)}
+        layers = {name: module for name, module in model.named_modules() if isinstance(module, gnn.MessagePassing)}
         calls: Counter[str] = Counter()
         handles = [
             layer.register_propagate_forward_pre_hook(lambda *_, name=name: calls.update([name]))
@@ -160,14 +183,18 @@ class Predictor:
             for handle in handles:
                 handle.remove()
         _check_numbers(out, type(model).__name__)
-        if probabilities is None:
+        if threshold is not None:
+            probabilities = False
+        elif probabilities is None:
             sums_to_one = torch.allclose(out.sum(-1), torch.ones(()).to(out), atol=1e-4)
-            probabilities = bool(threshold is None and (out >= 0).all() and sums_to_one)
+            probabilities = bool((out >= 0).all() and sums_to_one)
+        depth = _depth(calls, graph)
         flows = {layer.flow for layer in layers.values()}
         drafted = replace(draft, probabilities=probabilities)
         return replace(
             drafted,
-            depth=_depth(calls, graph),
+            depth=depth,
+            reach=depth if all(type(layer) in PLAIN for layer in layers.values()) else depth + 1,
             flow=flows.pop() if len(flows) == 1 else None,
             logits=drafted._scores(out),
         )
@@ -336,7 +363,7 @@ def _arguments(function: Any) -> set[str]:
     parameters = inspect.signature(function).parameters
     names = set(parameters)
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-        names |= set(EDGE_FIELDS)
+        names |= {*EDGE_FIELDS, "batch", "edge_label_index"}
     return names
 
 

@@ -196,6 +196,10 @@ class EditSpace:
         except (TypeError, ValueError) as error:
             raise InputError(f"this is no edit space: {error}") from error
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What was worked out for a graph stays behind with it.
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
     @property
     def _rules(self) -> tuple[Features, ...]:
         return (self.features,) if isinstance(self.features, Features) else tuple(self.features)

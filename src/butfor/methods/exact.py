@@ -209,13 +209,15 @@ class _Search:
         if searched:
             self._incumbent()
         proved = self._prove(1)
+        doubted = False
         # Proved so far: no set of at most `size` edits that was left untried is cheaper than the incumbent.
         while proved and self._open(size + 1):
             size += 1
-            if not self.met and not searched and _many(len(self.edits), size):
+            if not self.met and not doubted and _many(len(self.edits), size):
                 # From here on it pays to know what to look for; smaller sizes are tried as quickly.
-                searched = True
-                self._incumbent()
+                doubted = True
+                if not searched:
+                    self._incumbent()
                 if not self.met and self._none_at_all():
                     return Proposal(exhausted=True, evaluations=self.meter.evaluations)
                 if not self._open(size):
