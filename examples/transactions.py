@@ -99,7 +99,8 @@ def main() -> None:
     with torch.no_grad():
         predicted = model(data.x, data.edge_index, data.edge_weight).argmax(1)
     print(
-        f"{int((predicted == data.y).sum())} of {ACCOUNTS} accounts are classed right; {int(predicted.sum())} are flagged."
+        f"{int((predicted == data.y).sum())} of {ACCOUNTS} accounts are classed right; "
+        f"{int(predicted.sum())} are flagged."
     )
     flagged = predicted.nonzero().flatten()[:8]
     goal = butfor.Goal(wanted=0, probability=0.6)

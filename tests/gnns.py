@@ -144,6 +144,13 @@ class OwnLayer(pyg.MessagePassing):
         return gate * self.value(torch.cat([x_j, x_i - x_j], dim=1))
 
 
+class Turned(Stack):
+    """Turns the edges around before its layers see them."""
+
+    def forward(self, x, edge_index):
+        return self.run(x, edge_index.flip(0))
+
+
 class Counting(Stack):
     """Reads how many edges a node has, in a way that no weight can follow."""
 
@@ -260,6 +267,8 @@ LOCAL: dict[str, Kind] = {
     "GCN": two(lambda out: pyg.GCNConv(W, out)),
     "GCN, edge_weight": two(lambda out: pyg.GCNConv(W, out), Weighted, "edge_weight"),
     "GCN, cached": two(lambda out: pyg.GCNConv(W, out, cached=True)),
+    "GCN, messages backwards": two(lambda out: pyg.GCNConv(W, out, flow="target_to_source")),
+    "GraphSAGE, edges turned around": two(lambda out: pyg.SAGEConv(W, out), Turned),
     "GraphSAGE, mean": two(lambda out: pyg.SAGEConv(W, out)),
     "GraphSAGE, max": two(lambda out: pyg.SAGEConv(W, out, aggr="max")),
     "GraphSAGE, sum": two(lambda out: pyg.SAGEConv(W, out, aggr="sum")),

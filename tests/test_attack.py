@@ -234,6 +234,11 @@ def test_no_derivative_at_an_isolated_node() -> None:
         check_against(best, butfor.explain(model, data, range(4), method))
 
 
+@pytest.mark.parametrize("lr", [1e6, 1e38])
+def test_no_learning_rate_breaks_it(lr: float) -> None:
+    assert butfor.explain(Sum(), star(0.1, 0.2, -0.5), 0, PRBCD(epochs=3, lr=lr)).size == 1
+
+
 def test_a_refuted_set_is_not_proposed_again() -> None:
     poser = Explainer.of(*balanced("GCN")).poser
     for method, node in itertools.product(PLAIN, range(4)):
@@ -256,6 +261,7 @@ def test_pyg_is_left_as_it_was() -> None:
     ("make", "complaint"),
     [
         (lambda: PRBCD(block_size=0), "block_size is 0"),
+        (lambda: PRBCD(block_size=1), "block_size is 1"),
         (lambda: PRBCD(epochs=1.5), "epochs is 1.5"),
         (lambda: PRBCD(samples=0), "samples is 0"),
         (lambda: PRBCD(lr=0.0), "lr is 0.0"),

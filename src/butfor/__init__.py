@@ -12,7 +12,17 @@ if TYPE_CHECKING:
     from butfor.errors import ButforError
     from butfor.explainer import Explainer, explain
     from butfor.goal import Goal
-    from butfor.methods import CFGNN, Exact, Greedy, KeepEgo, RandomPerturbation, RemoveEgo, RemoveSubgraph
+    from butfor.methods import (
+        CFGNN,
+        GRBCD,
+        PRBCD,
+        Exact,
+        Greedy,
+        KeepEgo,
+        RandomPerturbation,
+        RemoveEgo,
+        RemoveSubgraph,
+    )
     from butfor.problem import Budget
     from butfor.space import EditSpace, Features, Within
     from butfor.targets import Pair
@@ -20,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CFGNN",
+    "GRBCD",
+    "PRBCD",
     "Addition",
     "Budget",
     "ButforError",
@@ -63,7 +75,9 @@ _HOME = {
     "Exact": "methods",
     "Explainer": "explainer",
     "Goal": "goal",
+    "GRBCD": "methods",
     "Greedy": "methods",
+    "PRBCD": "methods",
     "KeepEgo": "methods",
     "Prediction": "counterfactual",
     "RandomPerturbation": "methods",

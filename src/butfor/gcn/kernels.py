@@ -30,13 +30,13 @@ def jit(function: Callable[..., Any]) -> Any:
 
 
 @jit
-def _entry(edit: Any, base: Any, weights: Any) -> Any:
-    return base if edit < 0 else base * weights[edit]
+def _entry(edit: Any, base: Any, after: Any, weights: Any) -> Any:
+    return base if edit < 0 else after + (base - after) * weights[edit]
 
 
 @jit
 def _activations(
-    levels: Any, rows: Any, sender: Any, edit: Any, base: Any, loop: Any, first: Any, weights: Any,
+    levels: Any, rows: Any, sender: Any, edit: Any, base: Any, after: Any, loop: Any, first: Any, weights: Any,
     degrees: Any, stack: Any, scale: Any, m: Any, h: Any,
 ) -> None:  # fmt: skip
     """Fill ``scale``, ``m`` and ``h`` for one target; arrays are that target's own slices."""
@@ -45,7 +45,7 @@ def _activations(
     for v in range(levels[layers]):
         degree = loop[v]
         for e in range(rows[v], rows[v + 1]):
-            degree += _entry(edit[e], base[e], degrees)
+            degree += _entry(edit[e], base[e], after[e], degrees)
         scale[v] = 1 / np.sqrt(degree) if degree > 0 else 0.0
     for layer in range(layers):
         width, senders = widths[layer + 1], levels[layers - layer]
@@ -66,7 +66,7 @@ def _activations(
             for j in range(width):
                 out[j] = own * product[v, j]
             for e in range(rows[v], rows[v + 1]):
-                weight = _entry(edit[e], base[e], weights)
+                weight = _entry(edit[e], base[e], after[e], weights)
                 if weight != 0.0:
                     u = sender[e]
                     weight *= scale[u]
@@ -102,7 +102,7 @@ def _scratch(levels: Any, stack: Any, first: Any) -> Any:
 @jit
 def forward(pack: Any, stack: Any, weights: Any, degrees: Any, out: Any) -> None:
     """Scores of every target under soft weights."""
-    nodes, levels, rows, sender, edit, base, loop, first = pack
+    nodes, levels, rows, sender, edit, base, after, loop, first = pack
     scale, m, h = _scratch(levels, stack, first)
     for p in range(len(levels)):
         a, b = nodes[p], nodes[p + 1]
@@ -112,6 +112,7 @@ def forward(pack: Any, stack: Any, weights: Any, degrees: Any, out: Any) -> None
             sender,
             edit,
             base,
+            after,
             loop[a:b],
             first[a:b],
             weights,
@@ -134,9 +135,14 @@ def backward(
     d_weights: Any,
     d_degrees: Any,
     want_degrees: bool,
+    d_first: Any,
 ) -> None:
-    """Add the gradients of Σ d_out · scores to ``d_weights`` and, where wanted, ``d_degrees``."""
-    nodes, levels, all_rows, sender, edit, base, all_loops, all_first = pack
+    """Add the gradients of Σ d_out · scores to ``d_weights`` and, where wanted, ``d_degrees``.
+
+    Those with respect to M_0 go into ``d_first``, unless it has no rows.
+    """
+    nodes, levels, all_rows, sender, edit, base, after, all_loops, all_first = pack
+    bottom = 0 if len(d_first) else 1  # the first layer whose M has a gradient
     widths, relu, matrices, _, joined, last, _ = stack
     layers = len(relu)
     scale, m, h = _scratch(levels, stack, all_first)
@@ -146,7 +152,7 @@ def backward(
             continue
         a, b = nodes[p], nodes[p + 1]
         level, rows, loop = levels[p], all_rows[a : b + 1], all_loops[a:b]
-        _activations(level, rows, sender, edit, base, loop, all_first[a:b], weights, degrees, stack, scale, m, h)
+        _activations(level, rows, sender, edit, base, after, loop, all_first[a:b], weights, degrees, stack, scale, m, h)
         dh[:, : level[layers]] = 0.0
         d_scale[: level[layers]] = 0.0
         position = 0
@@ -158,7 +164,7 @@ def backward(
         for layer in range(layers - 1, -1, -1):
             width, senders = widths[layer + 1], level[layers - layer]
             product = all_first[a:b] if layer == 0 else m[layer]
-            if layer > 0:
+            if layer >= bottom:
                 dm[:senders] = 0.0
             for v in range(level[layers - 1 - layer]):
                 alive = False
@@ -174,21 +180,23 @@ def backward(
                     dot = product[u, 0] * dz[0]
                     for j in range(1, width):
                         dot += product[u, j] * dz[j]
-                    weight = _entry(edit[e], base[e], weights)
+                    weight = _entry(edit[e], base[e], after[e], weights)
                     if edit[e] >= 0:
-                        d_weights[edit[e]] += base[e] * scale[v] * scale[u] * dot
+                        d_weights[edit[e]] += (base[e] - after[e]) * scale[v] * scale[u] * dot
                     if want_degrees:
                         d_scale[v] += weight * scale[u] * dot
                         d_scale[u] += weight * scale[v] * dot
-                    if layer > 0 and weight != 0.0:
+                    if layer >= bottom and weight != 0.0:
                         for j in range(width):
                             dm[u, j] += weight * scale[v] * scale[u] * dz[j]
                 own = loop[v] * scale[v]
                 for j in range(width):
                     d_scale[v] += 2 * own * product[v, j] * dz[j]
-                if layer > 0:
+                if layer >= bottom:
                     for j in range(width):
                         dm[v, j] += own * scale[v] * dz[j]
+            if layer == 0 and bottom == 0:
+                d_first[a : a + senders, :width] = dm[:senders, :width]
             if layer > 0:
                 matrix = matrices[layer]
                 for u in range(senders):
@@ -202,4 +210,4 @@ def backward(
                 slope = -0.5 * scale[v] ** 3 * d_scale[v]
                 for e in range(rows[v], rows[v + 1]):
                     if edit[e] >= 0:
-                        d_degrees[edit[e]] += base[e] * slope
+                        d_degrees[edit[e]] += (base[e] - after[e]) * slope

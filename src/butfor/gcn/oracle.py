@@ -134,10 +134,8 @@ class GCNOracle(Oracle):
             answers.append(self.extensions(edits, rows, np.full(len(rows), -1), np.arange(len(rows) + 1)))
         return answers
 
-    def relax(self, asked: Sequence[Edits]) -> Relaxation | None:
-        """Weights of a GCN are faithful: 0 equals deletion, degrees included."""
-        if not all(edits.only_deletes for edits in asked):
-            return self.general.relax(asked)
+    def relax(self, asked: Sequence[Edits]) -> Relaxation:
+        """Weights of a GCN are faithful: 0 equals the edit, degrees included."""
         return _GCNRelaxation(
             Pack.of([self._place(edits) for edits in asked]), self._arrays, self.predictor.num_classes
         )
@@ -319,7 +317,8 @@ class _Pass(torch.autograd.Function):
         ctx.save_for_backward(weights, degrees)
         packed = relaxation._packed
         out = np.empty((len(packed.arrays[1]), relaxation._num_classes), packed.first.dtype)
-        forward(packed.arrays, relaxation._stack, weights.detach().numpy(), degrees.detach().numpy(), out)
+        w, d = weights.detach().numpy(), degrees.detach().numpy()
+        forward((*packed.arrays, packed.moved(w)), relaxation._stack, w, d, out)
         return torch.from_numpy(out)
 
     @staticmethod
@@ -329,8 +328,11 @@ class _Pass(torch.autograd.Function):
         weights, degrees = (saved.detach().numpy() for saved in ctx.saved_tensors)
         d_weights, d_degrees = np.zeros_like(weights), np.zeros_like(degrees)
         wanted = bool(ctx.needs_input_grad[1])
+        packed = ctx.relaxation._packed
+        node, edit, step = packed.changes
+        d_first = np.zeros_like(packed.first) if len(node) else packed.first[:0]
         backward(
-            ctx.relaxation._packed.arrays,
+            (*packed.arrays, packed.moved(weights)),
             ctx.relaxation._stack,
             weights,
             degrees,
@@ -338,5 +340,7 @@ class _Pass(torch.autograd.Function):
             d_weights,
             d_degrees,
             wanted,
+            d_first,
         )
+        np.add.at(d_weights, edit, -(d_first[node] * step).sum(axis=1))
         return torch.from_numpy(d_weights), torch.from_numpy(d_degrees) if wanted else None, None

@@ -132,11 +132,19 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Pack:
-    """Several places laid one behind the other."""
+    """Several places laid one behind the other.
+
+    Attributes:
+        arrays: what the kernels read besides the rows of X·W.
+        first: the rows of X·W.
+        pointers: where the edits of each place begin.
+        changes: the rows that changed features move, the edits they belong to, and by how much they move.
+    """
 
     arrays: tuple[NDArray[Any], ...]
     first: NDArray[Any]
     pointers: NDArray[np.int64]
+    changes: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]
 
     @classmethod
     def of(cls, places: Sequence[Place]) -> Pack:
@@ -144,8 +152,10 @@ class Pack:
         if len(places) == 1:
             (place,) = places
             nodes, levels = np.array([0, len(place.loop)]), place.levels[None]
-            rest = (place.rows, place.sender, place.edit, place.base, place.loop, place.first)
-            return cls((nodes, levels, *rest), place.first, np.array([0, place.num_edits]))
+            rest = (place.rows, place.sender, place.edit, place.base, place.after, place.loop)
+            owner = np.repeat(np.arange(place.num_edits), np.diff(place.change_rows))
+            changes = (place.change_node, owner, place.change_step)
+            return cls((nodes, levels, *rest), place.first, np.array([0, place.num_edits]), changes)
 
         def starts(sizes: list[int]) -> NDArray[np.int64]:
             return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
@@ -163,7 +173,25 @@ class Pack:
             np.concatenate([place.sender for place in places]),
             np.concatenate(edit),
             np.concatenate([place.base for place in places]),
+            np.concatenate([place.after for place in places]),
             np.concatenate([place.loop for place in places]),
-            first,
         )
-        return cls(arrays, first, pointers)
+        owners = [
+            np.repeat(np.arange(place.num_edits) + at, np.diff(place.change_rows))
+            for place, at in zip(places, pointers, strict=False)
+        ]
+        changes = (
+            np.concatenate([place.change_node + at for place, at in zip(places, nodes, strict=False)]),
+            np.concatenate(owners),
+            np.concatenate([place.change_step for place in places]),
+        )
+        return cls(arrays, first, pointers, changes)
+
+    def moved(self, weights: NDArray[Any]) -> NDArray[Any]:
+        """The rows of X·W where features are changed as far as the weights say."""
+        node, edit, step = self.changes
+        if not len(node):
+            return self.first
+        first = self.first.copy()
+        np.add.at(first, node, (1 - weights[edit])[:, None] * step)
+        return first

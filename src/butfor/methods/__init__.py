@@ -1,5 +1,6 @@
 """The methods: one file each, one class each (the two ego baselines share what an ego graph is)."""
 
+from butfor.methods.attack import GRBCD, PRBCD
 from butfor.methods.base import BatchMethod, Method
 from butfor.methods.cf_gnn import CFGNN
 from butfor.methods.ego import KeepEgo, RemoveEgo
@@ -10,7 +11,9 @@ from butfor.methods.subgraph import RemoveSubgraph
 
 __all__ = [
     "CFGNN",
+    "GRBCD",
     "METHODS",
+    "PRBCD",
     "BatchMethod",
     "Exact",
     "Greedy",
@@ -26,6 +29,8 @@ METHODS: dict[str, type[Method]] = {
     "exact": Exact,
     "greedy": Greedy,
     "cf-gnn": CFGNN,
+    "prbcd": PRBCD,
+    "grbcd": GRBCD,
     "random": RandomPerturbation,
     "keep-ego": KeepEgo,
     "remove-ego": RemoveEgo,

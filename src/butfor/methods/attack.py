@@ -25,7 +25,7 @@ import torch.nn.functional as F
 from butfor.edits import pack
 from butfor.errors import InputError
 from butfor.methods.base import Method
-from butfor.methods.greedy import Greedy
+from butfor.methods.greedy import Greedy, pruned
 from butfor.problem import Proposal
 
 with warnings.catch_warnings():
@@ -47,6 +47,10 @@ INSTEAD = "The model offers no gradients that agree with the edits, so Greedy se
 
 Loss = Literal["masked", "margin", "prob_margin", "tanh_margin"]
 LOSSES = ("masked", "margin", "prob_margin", "tanh_margin")
+
+# The longest step of a weight that is to end up between 0 and 1. In single precision PyG's projection takes its full
+# thousand rounds beyond some hundred.
+LONGEST = 64.0
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,8 @@ class PRBCD(Method):
 
     def __post_init__(self) -> None:
         _check(self.loss, block_size=self.block_size, epochs=self.epochs, samples=self.samples)
+        if self.block_size == 1:
+            raise InputError("block_size is 1; PyG's attack chooses some of a block, so give at least 2")
         if not (np.isfinite(self.lr) and self.lr > 0):
             raise InputError(f"lr is {self.lr}; the learning rate must be positive")
 
@@ -155,7 +161,7 @@ def _check(loss: str, **counts: int) -> None:
 
 @dataclass
 class _Search:
-    """What attacks on one problem share: what they may spend, and the cheapest edits that reached the goal."""
+    """What attacks on one problem share: what they may spend, and the sets of edits that reached the goal."""
 
     problem: Problem
     relaxation: Relaxation
@@ -214,7 +220,7 @@ class _Search:
         cheapest = min(self.found[before:], key=self.problem.edits.cost, default=None)
         if cheapest is None:
             return None
-        self.found.append(Greedy()._pruned(self.problem, list(cheapest), self.meter))
+        self.found.append(pruned(self.problem, cheapest, self.meter))
         return self.found[-1]
 
     def proposal(self) -> Proposal:
@@ -242,7 +248,7 @@ class _Attack(PRBCDAttack):  # type: ignore[misc]
         self.already = len(search.found)
         costs = torch.from_numpy(search.problem.edits.costs)
         self.dearness = (costs / costs.mean()).float()
-        # Towards a wanted class is away from its opposite.
+        # PyG's losses lead away from a label; with the other sign they lead towards it.
         plain, sign = self.loss, 1 if search.problem.goal.wanted is None else -1
         self.loss = lambda *asked: sign * plain(*asked)
         # Early stopping compares, and nothing compares with a model that broke down.
@@ -294,7 +300,7 @@ class _Attack(PRBCDAttack):  # type: ignore[misc]
 
 class _Projected(_Attack):
     def __init__(self, search: _Search, method: PRBCD) -> None:
-        # PyG takes the number of nodes out of the learning rate.
+        # PyG divides the learning rate by the number of nodes; this cancels that.
         nodes = len(search.problem.edits) + 1
         super().__init__(
             search,
@@ -303,6 +309,12 @@ class _Projected(_Attack):
             lr=method.lr * nodes,
             max_final_samples=method.samples,
         )
+
+    def _update_edge_weights(self, budget: int, weights: Tensor, epoch: int, gradient: Tensor) -> Tensor:
+        still = torch.zeros_like(weights, dtype=torch.double)
+        step = torch.nan_to_num(super()._update_edge_weights(budget, still, epoch, gradient.double()))
+        step *= (LONGEST / step.abs().max()).clamp(max=1.0)
+        return weights + step.to(weights)
 
     def _resample_random_block(self, budget: int) -> None:  # noqa: ARG002
         if len(self.current_block) == len(self.search.free):

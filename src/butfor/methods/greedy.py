@@ -12,11 +12,13 @@ from butfor.methods.base import Method
 from butfor.problem import Proposal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from butfor.problem import Budget, Meter, Problem
 
-__all__ = ["NO_GRADIENT", "Greedy"]
+__all__ = ["NO_GRADIENT", "Greedy", "pruned"]
 
 NO_GRADIENT = "The model offers no gradients that agree with the edits, so the search went without."
 
@@ -74,8 +76,8 @@ class Greedy(Method):
         note = NO_GRADIENT if ranked_blindly else ""
         if not found:
             return Proposal((), lower_bound, exhausted, meter.evaluations, note=note)
-        pruned = self._pruned(problem, chosen, meter)
-        return Proposal((pruned, tuple(sorted(chosen))), lower_bound, evaluations=meter.evaluations, note=note)
+        kept = pruned(problem, chosen, meter)
+        return Proposal((kept, tuple(sorted(chosen))), lower_bound, evaluations=meter.evaluations, note=note)
 
     def _candidates(
         self, problem: Problem, chosen: list[int], effect: NDArray[np.float64], meter: Meter
@@ -92,14 +94,15 @@ class Greedy(Method):
             count = max(self.width, int(np.isinf(promise).sum()))
         return free[: count if meter.left is None else min(count, meter.left)], blind
 
-    def _pruned(self, problem: Problem, chosen: list[int], meter: Meter) -> tuple[int, ...]:
-        """Undo edits, the dearest first, for as long as the goal stays reached."""
-        costs = problem.edits.costs
-        kept = sorted(chosen)
-        while len(kept) > 1 and (meter.left is None or meter.left >= len(kept)):
-            answers = problem.ask([kept[:i] + kept[i + 1 :] for i in range(len(kept))], meter)
-            if not answers.reached.any():
-                break
-            order = np.lexsort([np.array(kept), answers.margins, -costs[kept], ~answers.reached])
-            del kept[order[0]]
-        return tuple(kept)
+
+def pruned(problem: Problem, chosen: Sequence[int], meter: Meter) -> tuple[int, ...]:
+    """Undo edits, the dearest first, for as long as the goal stays reached."""
+    costs = problem.edits.costs
+    kept = sorted(chosen)
+    while len(kept) > 1 and (meter.left is None or meter.left >= len(kept)):
+        answers = problem.ask([kept[:i] + kept[i + 1 :] for i in range(len(kept))], meter)
+        if not answers.reached.any():
+            break
+        order = np.lexsort([np.array(kept), answers.margins, -costs[kept], ~answers.reached])
+        del kept[order[0]]
+    return tuple(kept)
