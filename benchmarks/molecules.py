@@ -39,7 +39,8 @@ def report(name: str, graphs: list[Data], conv: str, readout: str, count: int) -
     """Train, explain, print."""
     model, training = butfor.models.trained_graph_classifier(graphs, seed=0, conv=conv, readout=readout)
     print(
-        f"\n{name}: {conv}, {readout} readout, test accuracy {training.test_accuracy:.3f} on {len(training.test)} graphs"
+        f"\n{name}: {conv}, {readout} readout, "
+        f"test accuracy {training.test_accuracy:.3f} on {len(training.test)} graphs"
     )
     chosen = []
     for number in training.test:

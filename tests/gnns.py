@@ -425,7 +425,10 @@ def all_scores(kind: Kind, data: Data, directed: bool) -> tuple[list[tuple[Pair,
 
 @dataclass(frozen=True)
 class Truth:
-    """What is true of a node: its class, the smallest sets that change it, and whether some set is nearly a tie."""
+    """What is true of a node: its class, the smallest sets that change it, and whether that is nearly a tie.
+
+    It is where a set of no more edges, or any set where none changes the class, is too close to call.
+    """
 
     before: int
     smallest: frozenset[frozenset[Pair]]
@@ -445,9 +448,10 @@ def brute_force(kind: Kind, data: Data, directed: bool) -> list[Truth]:
         before = int(rows[0].argmax())
         lead = np.delete(rows, before, axis=1).max(axis=1) - rows[:, before]
         changed = [chosen for chosen, ahead in zip(sets, lead, strict=True) if ahead > 0]
-        least = min(map(len, changed), default=0)
+        least = min(map(len, changed), default=len(sets[-1]))
         smallest = frozenset(frozenset(chosen) for chosen in changed if len(chosen) == least)
-        truths.append(Truth(before, smallest, bool((np.abs(lead) < CLOSE).any())))
+        close = [len(chosen) <= least for chosen, ahead in zip(sets, lead, strict=True) if abs(ahead) < CLOSE]
+        truths.append(Truth(before, smallest, any(close)))
     return truths
 
 

@@ -14,6 +14,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch_geometric import nn as pyg
+from torch_geometric.data import Data
 
 import butfor
 from butfor.methods.cf_gnn import INSTEAD
@@ -44,8 +45,6 @@ from gnns import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from torch_geometric.data import Data
-
     from butfor.counterfactual import Counterfactual
     from butfor.problem import Problem
 
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
 SPARSE = pytest.mark.filterwarnings("ignore:Sparse")
 
 RELAXED = [name for name, kind in LOCAL.items() if kind.relaxed]
+SOME = [0, 1, 3, 4]  # nodes of a small graph that are worth asking about
 BOTH = pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 
 
@@ -85,15 +85,14 @@ def test_the_neighbourhood_reproduces_the_whole_graph(name: str, directed: bool)
     for problem in posed(name, directed):
         (node,) = problem.target
         count = len(problem.edits)
-        sets = [np.flatnonzero(random.random(count) < chance) for chance in (0.0, 0.1, 0.3, 0.6, 1.0)]
-        for chosen, scores in zip(sets, problem.ask(sets).logits, strict=True):
-            truth = scores_without(kind, data, pairs_of(problem, chosen), directed)[node]
+        sets = [np.flatnonzero(random.random(count) < chance) for chance in (0.0, 0.2, 0.6)]
+        truths = [scores_without(kind, data, pairs_of(problem, chosen), directed)[node] for chosen in sets]
+        for chosen, scores, truth in zip(sets, problem.ask(sets).logits, truths, strict=True):
             assert torch.allclose(scores, truth, rtol=1e-5, atol=2e-5), (node, chosen)
         # What was left out cannot matter, or nothing would be proved.
         outside = sorted(set(links(data, directed)) - set(pairs_of(problem, range(count))))
-        some = pairs_of(problem, sets[2])
-        here, there = (scores_without(kind, data, gone, directed)[node] for gone in (some, [*some, *outside]))
-        assert torch.allclose(here, there, rtol=1e-5, atol=2e-5), node
+        bare = scores_without(kind, data, [*pairs_of(problem, sets[1]), *outside], directed)[node]
+        assert torch.allclose(bare, truths[1], rtol=1e-5, atol=2e-5), node
         if not directed:
             assert outside, "the neighbourhood is the whole graph, so nothing was tested"
             assert problem.edits.neighbourhood.num_nodes < data.num_nodes
@@ -139,8 +138,8 @@ def truths_of(name: str, directed: bool) -> list[Truth]:
 
 def check_exact(results: list[Counterfactual], truths: list[Truth]) -> None:
     """The very sets that brute force finds, or the proof that there are none."""
-    clear = [(result, truth) for result, truth in zip(results, truths, strict=True) if not truth.close]
-    assert len(clear) >= len(truths) - 2, "too many near ties to learn anything"
+    clear = [(result, truths[result.target]) for result in results if not truths[result.target].close]
+    assert len(clear) >= len(results) - 1, "too many near ties to learn anything"
     assert any(truth.size for _, truth in clear), "no edges decide anything, so nothing was tested"
     for result, truth in clear:
         assert result.before.label == truth.before
@@ -156,9 +155,9 @@ def check_exact(results: list[Counterfactual], truths: list[Truth]) -> None:
 @pytest.mark.parametrize("name", LOCAL)
 def test_exact_equals_brute_force(name: str, directed: bool) -> None:
     kind, data = LOCAL[name], small(directed)
-    results = butfor.explain(kind.make(data), data, range(6), butfor.Exact(all_smallest=True))
+    results = butfor.explain(kind.make(data), data, SOME, butfor.Exact(all_smallest=True))
     check_exact(results, truths_of(name, directed))
-    check_by_hand(kind, data, directed, results, truths_of(name, directed))
+    check_by_hand(kind, data, directed, results[:1], truths_of(name, directed))
 
 
 @pytest.mark.parametrize("name", LOCAL)
@@ -253,7 +252,7 @@ def test_what_sees_all_nodes_is_searched_on_the_whole_graph(name: str) -> None:
     kind, data = GLOBAL[name], tiny()
     truths = brute_force(kind, data, False)
     for method in (butfor.Exact(all_smallest=True), butfor.Greedy(width=2), butfor.CFGNN(epochs=10, lr=1.0)):
-        results = butfor.explain(kind.make(data), data, range(5), method)
+        results = butfor.explain(kind.make(data), data, SOME if isinstance(method, butfor.Exact) else [1, 4], method)
         check_by_hand(kind, data, False, results, truths)
         for result in results:
             assert WHOLE_GRAPH in result.note
@@ -339,13 +338,15 @@ def test_the_model_is_as_it_was_wherever_it_fails(method) -> None:
     assert len(results) == 2
     assert not changed(before, state(model))
     assert runs >= 5
-    for error in (Broken, RuntimeError, KeyboardInterrupt):
-        for number in sorted({0, 1, 2, 3, runs // 2, runs - 2, runs - 1}):
-            Tripwire.left, Tripwire.raises = number, error
-            with pytest.raises((error, butfor.errors.ModelError)):
-                butfor.explain(model, data, [0, 3], method)
-            assert Tripwire.left < 0
-            assert not changed(before, state(model))
+    middle = runs // 2
+    places = [(number, Broken) for number in sorted({0, 1, 2, 3, middle, runs - 2, runs - 1})]
+    places += [(number, error) for number in (2, middle) for error in (RuntimeError, KeyboardInterrupt)]
+    for number, error in places:
+        Tripwire.left, Tripwire.raises = number, error
+        with pytest.raises((error, butfor.errors.ModelError)):
+            butfor.explain(model, data, [0, 3], method)
+        assert Tripwire.left < 0
+        assert not changed(before, state(model)), (number, error)
 
 
 def test_a_change_of_the_model_would_be_noticed() -> None:
@@ -407,3 +408,115 @@ def test_edges_at_the_rim_of_the_receptive_field_are_found(name: str) -> None:
 
 def columns_without(data: Data, edge: tuple[int, ...]) -> list[int]:
     return [column for column, pair in enumerate(data.edge_index.T.tolist()) if sorted(pair) != list(edge)]
+
+
+class Ignoring(nn.Module):
+    """Reads no edges at all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(WIDTH, CLASSES)
+
+    def forward(self, x, edge_index):
+        return self.linear(x)
+
+
+class WithoutGradients(Stack):
+    """For predictions only, as people write it."""
+
+    @torch.no_grad()
+    def forward(self, x, edge_index):
+        return self.run(x, edge_index)
+
+
+@pytest.mark.xfail(
+    strict=True, raises=RuntimeError, reason="Greedy and CFGNN take the gradient of scores that have none, and fail"
+)
+@pytest.mark.parametrize("method", [butfor.Greedy(width=2), butfor.CFGNN(epochs=5)], ids=["Greedy", "CFGNN"])
+@pytest.mark.parametrize("build", [Ignoring, lambda: WithoutGradients(pyg.GCNConv(WIDTH, CLASSES))])
+def test_a_model_that_gives_no_gradients_is_searched_without(build, method) -> None:
+    data = small(False)
+    torch.manual_seed(0)
+    model = build().eval()
+    (result,) = butfor.explain(model, data, [0], method)
+    assert (NO_GRADIENT if isinstance(method, butfor.Greedy) else INSTEAD) in result.note
+
+
+class Highest(nn.Module):
+    """Class 1 where the highest mean of all neighbourhoods is above 5, wherever it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = pyg.SimpleConv(aggr="mean", combine_root="sum")
+
+    def forward(self, x, edge_index):
+        highest = pyg.global_max_pool(self.layer(x, edge_index), None).expand(len(x), 1)
+        return torch.cat([torch.full_like(highest, 5.0), highest], dim=1)
+
+
+@pytest.mark.xfail(strict=True, reason="a maximum over all nodes that lies nearby is taken for a local layer")
+def test_a_maximum_of_all_nodes_that_lies_nearby_is_no_proof() -> None:
+    # The highest of all is next to node 0; at the other end two neighbours keep one down that would be higher.
+    pairs = [(node, node + 1) for node in range(12)]
+    data = graph(pairs, directed=False)
+    data.x = torch.zeros(13, 1)
+    data.x[[0, 1, 10, 11, 12], 0] = torch.tensor([1.0, 3.0, -10.0, 10.0, -20.0])
+    model = Highest()
+    assert model(data.x, data.edge_index)[0].tolist() == [5, 4]
+    far = [column for column, pair in enumerate(data.edge_index.T.tolist()) if 11 not in pair]
+    assert model(data.x, data.edge_index[:, far])[0].tolist() == [5, 10]
+    result = butfor.explain(model, data, 0)
+    assert result.status.value == "optimal"
+    assert set(result.removed_edges) == {(10, 11), (11, 12)}
+    assert WHOLE_GRAPH in result.note
+
+
+class Fragile(nn.Module):
+    """Neighbours in some order: PyG's own layer, which fails where a graph has no edges."""
+
+    def __init__(self, aggregation: str) -> None:
+        super().__init__()
+        self.layer = pyg.SAGEConv(WIDTH, CLASSES, aggr=aggregation)
+
+    def forward(self, x, edge_index):
+        return self.layer(x, edge_index[:, edge_index[1].argsort(stable=True)])
+
+
+@pytest.mark.xfail(
+    strict=True, raises=(IndexError, RuntimeError), reason="a graph on which the model fails ends the whole search"
+)
+@pytest.mark.parametrize("aggregation", ["median", "lstm"])
+def test_edits_on_which_the_model_fails_are_no_counterfactuals(aggregation: str) -> None:
+    data = small(False)
+    torch.manual_seed(0)
+    model = Fragile(aggregation).eval()
+    for result in butfor.explain(model, data, SOME, butfor.Greedy()):
+        if result.after is not None:
+            columns = [
+                column
+                for column, pair in enumerate(data.edge_index.T.tolist())
+                if tuple(sorted(pair)) not in result.removed_edges
+            ]
+            after = model(data.x, data.edge_index[:, columns])[result.target]
+            assert int(after.argmax()) == result.after.label != result.before.label
+
+
+class Batched(nn.Module):
+    """A norm over the nodes of each graph, which must be told which node belongs to which."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.norm, self.last = pyg.GCNConv(WIDTH, 8), pyg.GraphNorm(8), pyg.GCNConv(8, CLASSES)
+
+    def forward(self, x, edge_index, batch):
+        return self.last(self.norm(self.first(x, edge_index), batch).tanh(), edge_index)
+
+
+@pytest.mark.xfail(
+    strict=True, raises=butfor.errors.ModelError, reason="a classifier of nodes that takes batch is not given it"
+)
+def test_a_model_of_nodes_that_takes_batch() -> None:
+    data = Data(x=tiny().x, edge_index=tiny().edge_index, batch=torch.zeros(5, dtype=torch.long))
+    torch.manual_seed(0)
+    result = butfor.explain(Batched().eval(), data, 0)
+    assert WHOLE_GRAPH in result.note

@@ -30,7 +30,7 @@ from butfor.counterfactual import Counterfactual, Status
 from butfor.errors import ButforError, InputError, ModelError
 from butfor.explainer import Explainer
 from butfor.goal import Goal
-from butfor.methods import CFGNN, Exact, Greedy, KeepEgo, RandomPerturbation, RemoveEgo, RemoveSubgraph
+from butfor.methods import CFGNN, GRBCD, PRBCD, Exact, Greedy, KeepEgo, RandomPerturbation, RemoveEgo, RemoveSubgraph
 from butfor.problem import Budget
 from butfor.runs import Run
 from butfor.space import EditSpace, Features, Within
@@ -180,20 +180,23 @@ class Question:
         )
 
 
-def output(model: torch.nn.Module, data: Data, edge_index: Tensor, target: int | Pair | None) -> np.ndarray:
-    """What a copy of the model in double precision says of the target: class scores, or one number."""
+def outputs(model: torch.nn.Module, data: Data, graphs: list[Tensor], target: int | Pair | None) -> np.ndarray:
+    """What a copy of the model in double precision says of the target in each of these graphs, laid side by side."""
     model = copy.deepcopy(model).double().eval()
-    x = data.x.double()
+    nodes, count = data.num_nodes, len(graphs)
+    x = data.x.double().repeat(count, 1)
+    edge_index = torch.cat([edges + nodes * number for number, edges in enumerate(graphs)], dim=1)
+    first = nodes * torch.arange(count)
     with torch.no_grad():
         if isinstance(target, Pair):
-            pair = torch.tensor([[target.source], [target.target]])
-            if isinstance(model, ForwardLinkModel):
-                return model(x, edge_index, edge_label_index=pair).flatten().numpy()
-            return model.decode(model.encode(x, edge_index), pair).flatten().numpy()
-        if target is None:
-            batch = [] if isinstance(model, AloneGraphModel) else [torch.zeros(len(x), dtype=torch.long)]
-            return model(x, edge_index, *batch).flatten().numpy()
-        return model(x, edge_index)[target].flatten().numpy()
+            pairs = torch.stack([first + target.source, first + target.target])
+            out = model.decode(model.encode(x, edge_index), pairs)
+        elif target is None:
+            # Models of one graph at a time pool over all nodes; here each graph's are told apart.
+            out = model.read(x, edge_index, torch.arange(count).repeat_interleave(nodes))
+        else:
+            out = model(x, edge_index)[first + target]
+    return out.view(count, -1).numpy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +218,8 @@ def truth_of(question: Question) -> Truth:
     subsets = [
         frozenset(some) for n in range(len(question.acts) + 1) for some in itertools.combinations(question.acts, n)
     ]
-    out = {some: output(model, question.data, question.edge_index(some), question.target) for some in subsets}
+    rows = outputs(model, question.data, [question.edge_index(some) for some in subsets], question.target)
+    out = dict(zip(subsets, rows, strict=True))
     intact = out[frozenset()]
     lead = {}
     if goal.threshold is not None:
@@ -276,7 +280,7 @@ def question(kind: str, seed: int) -> tuple[Question, Truth]:
         model = BUILD[kind]().eval()
     target = None if kind.startswith("graph") else (1 if kind.startswith("node") else Pair(0, 3))
     draft = Question(f"{kind}, seed {seed}", model, data, target, directed, Goal(threshold=0.0), tuple(absent[:2]))
-    values = np.array([output(model, data, draft.edge_index(some), target) for some in _every(draft.acts)])
+    values = outputs(model, data, [draft.edge_index(some) for some in _every(draft.acts)], target)
     if values.shape[1] > 1:
         with torch.no_grad():
             model.head.bias -= torch.from_numpy(values.mean(axis=0)).float() * (not getattr(model, "probabilities", 0))
@@ -366,6 +370,8 @@ def test_the_questions_are_worth_asking() -> None:
 METHODS = {
     "Greedy": Greedy(),
     "CFGNN": CFGNN(epochs=15, lr=0.3, beta=0.1, start=0.3),
+    "PRBCD": PRBCD(epochs=5, samples=5),
+    "GRBCD": GRBCD(epochs=6),
     "RandomPerturbation": RandomPerturbation(samples=100),
     "KeepEgo": KeepEgo(),
     "RemoveEgo": RemoveEgo(),
@@ -376,7 +382,7 @@ METHODS = {
 @pytest.mark.parametrize("kind", BUILD)
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_answers_truly_or_says_why_it_does_not(method: str, kind: str) -> None:
-    for seed in range(2):
+    for seed in range(2 if method in ("Greedy", "RandomPerturbation") else 1):
         asked, truth = question(kind, seed)
         refuses = None
         if "Ego" in method and asked.target is None:
@@ -391,12 +397,13 @@ def test_every_method_answers_truly_or_says_why_it_does_not(method: str, kind: s
 
 
 def test_the_methods_find_something_in_every_task() -> None:
+    methods = {**METHODS, "CFGNN": CFGNN(epochs=40, lr=2.0, beta=0.01, start=0.1)}
     for method in ("Greedy", "CFGNN", "RandomPerturbation"):
         for task in ("graph", "link", "node"):
             found = []
             for kind in (kind for kind in BUILD if kind.startswith(task)):
                 asked, truth = question(kind, 0)
-                found += [asked.ask(METHODS[method]).found] if truth.least is not None else []
+                found += [asked.ask(methods[method]).found] if truth.least is not None else []
             assert any(found), (method, task)
 
 
@@ -490,13 +497,18 @@ def test_graphs_in_a_batch_are_not_taken_for_one_graph() -> None:
 
 @pytest.mark.xfail(strict=True, reason="the message says '1 of the 1 graphs', not which")
 def test_a_graph_that_is_predicted_as_wanted_already_is_named() -> None:
-    torch.manual_seed(0)
-    model = EitherGraphModel("SAGE", "sum", out=2).eval()
-    graphs = [graph(seed, directed=False)[0] for seed in range(6)]
-    labels = [int(model(data.x, data.edge_index).argmax()) for data in graphs]
-    other = next(number for number, label in enumerate(labels) if label != labels[0])
-    with pytest.raises(InputError, match=f"graph {other}"):
-        butfor.explain(model, graphs, goal=Goal(wanted=labels[other]))
+    class Total(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = SimpleConv("sum")
+
+        def forward(self, x, edge_index, batch):
+            total = global_add_pool(x + self.layer(x, edge_index), batch)
+            return torch.cat([-total, total], dim=1)
+
+    graphs = [Data(x=torch.full((2, 1), sign), edge_index=both([(0, 1)])) for sign in (-1.0, -1.0, 1.0)]
+    with pytest.raises(InputError, match=r"predicted so already.*graph 2"):
+        butfor.explain(Total(), graphs, goal=Goal(wanted=1))
 
 
 # Links.
@@ -530,13 +542,9 @@ def test_edges_but_for_which_a_link_would_not_be_predicted(kind: type[Common], s
     goal = Goal(threshold=0.5 if sigmoid else 0.0)
     result = butfor.explain(kind(sigmoid), data, Pair(0, 1), Exact(all_smallest=True), goal=goal)
     assert (result.before.name, result.after.name) == ("linked", "not linked")
-    sets = {tuple((edit.source, edit.target) for edit in some) for some in (result.edits, *result.alternatives)}
-    assert sets == set(itertools.product([(0, 2), (1, 2)], [(0, 3), (1, 3)])) | {
-        some for some in sets if some != tuple(sorted(some))
-    }
-    assert {frozenset(some) for some in sets} == {
-        frozenset(some) for some in itertools.product([(0, 2), (1, 2)], [(0, 3), (1, 3)])
-    }
+    sets = [frozenset((edit.source, edit.target) for edit in some) for some in (result.edits, *result.alternatives)]
+    assert len(sets) == 4
+    assert set(sets) == {frozenset(some) for some in itertools.product([(0, 2), (1, 2)], [(0, 3), (1, 3)])}
     expected = [1.5, -0.5] if not sigmoid else torch.tensor([1.5, -0.5]).sigmoid().tolist()
     assert [result.before.value, result.after.value] == pytest.approx(expected, abs=1e-6)
     assert result.before.probability is None
@@ -607,7 +615,8 @@ def test_the_neighbourhood_of_a_link_gives_the_scores_of_the_whole_graph(kind: s
     sets += [np.unique(problem.edits.added.edit), []]
     asked = Question("", model, data, Pair(0, 20), False, Goal(), ())
     for some, scores in zip(sets, problem.ask(sets).logits, strict=True):
-        truth = output(model, data, asked.edge_index(acts_of(problem.edits.records(some))), asked.target)[0]
+        edges = asked.edge_index(acts_of(problem.edits.records(some)))
+        truth = outputs(model, data, [edges], asked.target)[0, 0]
         assert float(scores[1] - scores[0]) == pytest.approx(truth, abs=1e-4)
 
 

@@ -22,7 +22,8 @@ from butfor.cli.nodes import parse_edges, parse_nodes
 from butfor.datasets import GENERATORS, load_graph, save_graph
 from butfor.errors import InputError
 from butfor.evaluation import evaluate
-from butfor.explainer import Explainer, explain
+from butfor.api import explain
+from butfor.explainer import Explainer
 from butfor.graph import Graph
 from butfor.methods import CFGNN, METHODS, Greedy, KeepEgo, RemoveSubgraph
 from butfor.models import load_checkpoint

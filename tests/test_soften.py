@@ -14,7 +14,7 @@ from torch_geometric import nn as pyg
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import add_remaining_self_loops, degree, softmax
 
-from butfor.predictor import untouched
+from butfor.untouched import untouched
 from butfor.soften import soft_edges
 
 if TYPE_CHECKING:

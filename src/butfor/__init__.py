@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from butfor import datasets, evaluation, models
+    from butfor.api import explain
     from butfor.counterfactual import Counterfactual, Prediction, Status
     from butfor.edits import Addition, Change, Deletion
     from butfor.errors import ButforError
-    from butfor.explainer import Explainer, explain
+    from butfor.explainer import Explainer
     from butfor.goal import Goal
     from butfor.methods import (
         CFGNN,
@@ -85,7 +86,7 @@ _HOME = {
     "RemoveSubgraph": "methods",
     "Status": "counterfactual",
     "__version__": "version",
-    "explain": "explainer",
+    "explain": "api",
 }
 
 

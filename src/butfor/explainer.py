@@ -5,15 +5,12 @@ from __future__ import annotations
 import platform
 import time
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING
 
 import torch
 import torch_geometric
-from torch_geometric.data import Data, HeteroData
-from tqdm import tqdm
 
 from butfor.counterfactual import Counterfactual, Prediction, Status, names_of
 from butfor.edits import Addition, Change, Deletion
@@ -27,20 +24,21 @@ from butfor.predictor import Predictor
 from butfor.problem import Budget, Problem, Proposal
 from butfor.report.scene import Scene
 from butfor.space import EditSpace
-from butfor.targets import Pair, as_targets, key_of, task_of
+from butfor.targets import key_of
 from butfor.verify import TOGETHER, verify, verify_together
 from butfor.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from torch import Tensor, nn
+    from torch_geometric.data import Data, HeteroData
 
     from butfor.edits import Edit
     from butfor.predictor import Task
     from butfor.targets import Target
 
-__all__ = ["Explainer", "explain"]
+__all__ = ["Explainer"]
 
 # Edge columns of the neighbourhoods that are searched together: bounds the memory of a batch.
 BATCH_COLUMNS = 400_000
@@ -50,119 +48,6 @@ SOON = 0.5
 
 # How often a search is begun anew because the whole graph refuted what it found.
 RETRIES = 3
-
-
-@overload
-def explain(
-    model: nn.Module,
-    data: Data | HeteroData,
-    target: int | Pair | None = ...,
-    method: Method | None = ...,
-    *,
-    goal: Goal | None = ...,
-    space: EditSpace | None = ...,
-    budget: Budget | None = ...,
-    directed: bool | None = ...,
-    node_type: str | None = ...,
-    probabilities: bool | None = ...,
-    seed: int = ...,
-    progress: bool = ...,
-) -> Counterfactual: ...
-
-
-@overload
-def explain(
-    model: nn.Module,
-    data: Data | HeteroData | Iterable[Data],
-    target: Iterable[int] | Iterable[Pair] | Tensor | None = ...,
-    method: Method | None = ...,
-    *,
-    goal: Goal | None = ...,
-    space: EditSpace | None = ...,
-    budget: Budget | None = ...,
-    directed: bool | None = ...,
-    node_type: str | None = ...,
-    probabilities: bool | None = ...,
-    seed: int = ...,
-    progress: bool = ...,
-) -> list[Counterfactual]: ...
-
-
-def explain(
-    model: nn.Module,
-    data: Data | HeteroData | Iterable[Data],
-    target: Any = None,
-    method: Method | None = None,
-    *,
-    goal: Goal | None = None,
-    space: EditSpace | None = None,
-    budget: Budget | None = None,
-    directed: bool | None = None,
-    node_type: str | None = None,
-    probabilities: bool | None = None,
-    seed: int = 0,
-    progress: bool = False,
-) -> Counterfactual | list[Counterfactual]:
-    """What would have to change for the model to predict something else?
-
-    What the model predicts follows from what is asked: a node's class for a node, a link for a `Pair`, and the
-    whole graph's class where no target is given.
-
-    Args:
-        model: a classifier whose ``forward`` takes ``x`` and ``edge_index``. One that predicts links also takes
-            ``edge_label_index``, or has ``encode`` and ``decode``; one of whole graphs may take ``batch``. One that
-            returns a single number is told apart by ``goal.threshold``.
-        data: the graph; or several graphs, each of which is explained as a whole.
-        target: a node, a `Pair`, or several of either (a boolean mask or an index tensor of nodes will do).
-        method: how to search; `Exact` unless given.
-        goal: what counts as something else; any other class unless given.
-        space: which edits are allowed, at what cost; the deletion of any edge, at 1, unless given.
-        budget: what may be spent on each target.
-        directed: whether the graph is directed; found out unless given.
-        node_type: in a graph of several node types, the one that targets belong to.
-        probabilities: whether the model returns probabilities; found out unless given.
-        seed: for methods that draw random numbers.
-        progress: show a progress bar on standard error, where that is a terminal.
-
-    Returns:
-        One result for one target; for several, a list in their order.
-
-    Raises:
-        GraphError: the graph is malformed.
-        ModelError: the model does not fit the graph or the method.
-        InputError: a target is not in the graph, or an argument makes no sense.
-
-    Example:
-        >>> import butfor
-        >>> data = butfor.datasets.tree_cycles(seed=0)
-        >>> model, training = butfor.models.trained_gcn(data)
-        >>> print(butfor.explain(model, data, 600))
-    """
-    settings: dict[str, Any] = {
-        "method": method,
-        "goal": goal,
-        "space": space,
-        "budget": budget,
-        "directed": directed,
-        "probabilities": probabilities,
-        "seed": seed,
-    }
-    if not isinstance(data, (Data, HeteroData)):
-        if target is not None or not isinstance(data, Iterable):
-            raise InputError("give one graph to explain its nodes or links; several graphs are explained as wholes")
-        graphs = list(data)
-        explained = (
-            Explainer.of(model, graph, task="graph", number=number, **settings).one(None)
-            for number, graph in enumerate(graphs)
-        )
-        return list(_shown(explained, len(graphs), progress))
-    given = as_targets(target, _num_nodes(data, node_type))
-    targets = given if isinstance(given, list) else [given]
-    task = task_of(targets[0] if targets else 0)
-    explainer = Explainer.of(model, data, task=task, node_type=node_type, **settings)
-    results = dict(_shown(explainer.stream(targets), len(targets), progress))
-    ordered = [results[number] for number in range(len(targets))]
-    return ordered if isinstance(given, list) else ordered[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -437,17 +322,3 @@ def versions() -> dict[str, str]:
         "torch": torch.__version__,
         "torch_geometric": torch_geometric.__version__,
     }
-
-
-def _num_nodes(data: Data | HeteroData, node_type: str | None) -> int:
-    if isinstance(data, HeteroData):
-        return int(data[node_type].num_nodes) if node_type in data.node_types else 0
-    return int(data.num_nodes or 0)
-
-
-Shown = TypeVar("Shown")
-
-
-def _shown(results: Iterator[Shown], total: int, progress: bool) -> Iterator[Shown]:
-    """The same results, with a progress bar where one is wanted and standard error is a terminal."""
-    yield from tqdm(results, total=total, unit="target", desc="explaining", disable=None if progress else True)

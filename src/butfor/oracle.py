@@ -16,8 +16,9 @@ import torch
 
 from butfor.copies import Copies
 from butfor.edits import pack
-from butfor.predictor import Inputs, untouched
+from butfor.predictor import FAILURES
 from butfor.soften import soft_edges
+from butfor.untouched import untouched
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from butfor.edits import Edits
     from butfor.graph import Graph
+    from butfor.inputs import Inputs
     from butfor.predictor import Predictor
 
 __all__ = ["Influence", "ModelOracle", "Oracle", "Relaxation"]
@@ -151,9 +153,25 @@ class ModelOracle(Oracle):
         rows: list[Tensor] = []
         with untouched(self.predictor.model), torch.no_grad():
             for run in self._runs(pieces):
-                rows.append(self.predictor(Copies.of(run)))
+                rows.append(self._answers(run))
         together = torch.cat(rows) if rows else self.predictor.logits[:0]
         return list(torch.split(together, [len(sets) for _, sets in asked]))
+
+    def _answers(self, run: list[tuple[Edits, NDArray[np.int64]]]) -> Tensor:
+        """One run of the model; where it fails on an edited graph, no numbers."""
+        try:
+            return self.predictor(Copies.of(run))
+        except FAILURES:
+            single = [(edits, sets[i : i + 1]) for edits, sets in run for i in range(len(sets))]
+            half = len(single) // 2
+            if half:
+                return torch.cat([self._answers(single[:half]), self._answers(single[half:])])
+            edits, sets = single[0]
+            if not (sets >= 0).any():
+                raise
+            # It must be the edits: a model that fails on the intact graph too has failed for good.
+            self.predictor(Copies.of([(edits, pack([()]))]))
+            return torch.full_like(self.predictor.logits[:1], torch.nan)
 
     def relax(self, asked: Sequence[Edits]) -> Relaxation | None:
         """By soft edges and features, if 0/1 weights give what the true edits give on these targets."""
@@ -220,11 +238,12 @@ class ModelOracle(Oracle):
 
     def pace(self, edits: Edits) -> int:
         """As many copies as fit into one run of the model."""
-        return max(self.max_numbers // self._numbers(edits), 1) if self.separable else 1
+        return max(int(self.max_numbers // self._numbers(edits)), 1) if self.separable else 1
 
     def _numbers(self, edits: Edits) -> int:
         near = edits.neighbourhood
-        return (near.num_nodes + edits.all_ends.shape[1]) * max(self._width, NARROWEST)
+        size: int = near.num_nodes + edits.all_ends.shape[1]
+        return size * max(self._width, NARROWEST)
 
     @property
     def _width(self) -> int:

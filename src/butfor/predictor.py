@@ -1,10 +1,9 @@
-"""The user's model, called the way its ``forward`` wants and left exactly as it was found."""
+"""The user's model, called the way its ``forward`` wants."""
 
 from __future__ import annotations
 
 import inspect
 from collections import Counter
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,16 +15,21 @@ from torch_geometric.nn.models.basic_gnn import BasicGNN
 from butfor.copies import Copies
 from butfor.errors import InputError, ModelError
 from butfor.graph import EDGE_FIELDS
+from butfor.inputs import Inputs, make_inputs
+from butfor.untouched import untouched
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
     from torch import Tensor, nn
 
     from butfor.graph import Flow, Graph
 
-__all__ = ["Inputs", "Predictor", "Task", "untouched"]
+__all__ = ["FAILURES", "Predictor", "Task"]
+
+# What layers raise that cannot do with an edited graph: an LSTM without neighbours, an index of no edges.
+FAILURES = (RuntimeError, IndexError, ValueError)
 
 Task = Literal["node", "link", "graph"]
 
@@ -47,48 +51,6 @@ PLAIN = (
     gnn.SimpleConv,
     gnn.TransformerConv,
 )
-
-
-@contextmanager
-def untouched(model: nn.Module) -> Iterator[None]:
-    """Run the model in evaluation mode, its parameters frozen, without layer caches; then put all back.
-
-    A layer such as ``GCNConv(cached=True)`` would answer for the old graph after a deletion, and PyG's
-    explainers would leave gradients on the parameters.
-    """
-    training = {module: module.training for module in model.modules()}
-    trainable = {parameter: parameter.requires_grad for parameter in model.parameters()}
-    cached: dict[nn.Module, dict[str, Any]] = {}
-    try:
-        for parameter in trainable:
-            parameter.requires_grad = False
-        for module in model.modules():
-            module.training = False
-            if vars(module).get("cached") is True:
-                names = [name for name in vars(module) if name == "cached" or name.startswith("_cached")]
-                cached[module] = {name: vars(module)[name] for name in names}
-                for name in names:
-                    setattr(module, name, False if name == "cached" else None)
-        yield
-    finally:
-        for parameter, mode in trainable.items():
-            parameter.requires_grad = mode
-        for module, mode in training.items():
-            module.training = mode
-        for module, values in cached.items():
-            for name, value in values.items():
-                setattr(module, name, value)
-
-
-@dataclass(frozen=True, eq=False)
-class Inputs:
-    """What the model is given for some copies: tensors, or dictionaries of them by type."""
-
-    x: Any
-    edge_index: Any
-    fields: dict[str, Any]
-    centres: Tensor
-    owner: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,52 +207,7 @@ class Predictor:
 
     def inputs(self, copies: Copies) -> Inputs:
         """The tensors that the model reads."""
-        graph, device = self.graph, self.graph.device
-        centres, owner = (torch.from_numpy(part).to(device) for part in (copies.centres, copies.owner))
-        if graph.types is not None:
-            return self._typed_inputs(copies, centres, owner)
-        nodes = None if copies.nodes is None else torch.from_numpy(copies.nodes).to(device)
-        x = graph.x if nodes is None else graph.x[nodes]
-        if len(copies.rows):
-            at = tuple(torch.from_numpy(part).to(device) for part in (copies.rows, copies.features))
-            x = x.clone() if nodes is None else x
-            x[at] = torch.from_numpy(copies.values).to(x)
-        of_nodes, of_edges = graph.node_fields(), graph.edge_fields()
-        fields = {}
-        for name in self.fields:
-            if name in of_edges:
-                fields[name] = _carried(of_edges[name], name, copies)
-            else:
-                fields[name] = of_nodes[name] if nodes is None else of_nodes[name][nodes]
-        return Inputs(x, torch.from_numpy(copies.edge_index).to(device), fields, centres, owner)
-
-    def _typed_inputs(self, copies: Copies, centres: Tensor, owner: Tensor) -> Inputs:
-        graph, device, types = self.graph, self.graph.device, self.graph.types
-        assert types is not None
-        nodes = np.arange(graph.num_nodes) if copies.nodes is None else copies.nodes
-        kind = np.searchsorted(types.node_starts, nodes, side="right") - 1
-        relation = np.searchsorted(types.edge_starts, copies.columns, side="right") - 1
-        # Where each row stands among those of its own type.
-        order = np.argsort(kind, kind="stable")
-        begins = np.searchsorted(kind[order], np.arange(len(types.node_types)))
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order)) - begins[kind[order]]
-        local = nodes - types.node_starts[kind]
-        x = {
-            name: graph.data[name].x[torch.from_numpy(local[kind == number]).to(device)]
-            for number, name in enumerate(types.node_types)
-        }
-        edges: dict[Any, Tensor] = {}
-        fields: dict[str, dict[Any, Tensor]] = {name: {} for name in self.fields}
-        for number, name in enumerate(types.relations):
-            mine = relation == number
-            edges[name] = torch.from_numpy(place[copies.edge_index[:, mine]]).to(device)
-            columns = torch.from_numpy(copies.columns[mine] - types.edge_starts[number]).to(device)
-            for field, values in fields.items():
-                stored = graph.data[name].get(field.removesuffix("_dict"))
-                if stored is not None:
-                    values[name] = stored[columns]
-        return Inputs(x, edges, fields, torch.from_numpy(place).to(device)[centres], owner)
+        return make_inputs(self.graph, copies, self.fields)
 
     def _output(self, inputs: Inputs) -> Tensor:
         """What the model says, one row for each answer wanted."""
@@ -348,15 +265,6 @@ def _depth(calls: Counter[str], graph: Graph) -> int:
         stage = parent if side_by_side else name
         stages[stage] = max(stages.get(stage, 0), count)
     return sum(stages.values())
-
-
-def _carried(values: Tensor, name: str, copies: Copies) -> Tensor:
-    """What the edges of some copies carry."""
-    columns = torch.from_numpy(copies.columns).to(values.device)
-    carried = values[columns.clamp(min=0)] if len(values) else values.new_empty(len(columns), *values.shape[1:])
-    if bool((copies.columns < 0).any()):
-        carried[columns < 0] = torch.as_tensor(copies.carries.get(name, 1.0)).to(values)
-    return carried
 
 
 def _arguments(function: Any) -> set[str]:

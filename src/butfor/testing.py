@@ -20,7 +20,7 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.nn import GCN
 
-from butfor.explainer import explain
+from butfor.api import explain
 from butfor.goal import Goal
 from butfor.problem import Budget
 from butfor.space import EditSpace

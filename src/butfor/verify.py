@@ -9,7 +9,8 @@ import torch
 
 from butfor.copies import Copies
 from butfor.edits import pack
-from butfor.predictor import untouched
+from butfor.predictor import FAILURES
+from butfor.untouched import untouched
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +64,12 @@ def scores_after(predictor: Predictor, edits: Edits, chosen: EditSet) -> Tensor:
 def _run(predictor: Predictor, made: Sequence[tuple[Edits, EditSet]]) -> Tensor:
     targets = [edits.neighbourhood.targets for edits, _ in made]
     with untouched(predictor.model), torch.no_grad():
-        return predictor(Copies.whole(predictor.graph, targets, made))
+        try:
+            return predictor(Copies.whole(predictor.graph, targets, made))
+        except FAILURES:
+            # If the model still works on the intact graph it cannot do with the edits, and predicts nothing.
+            predictor(Copies.whole(predictor.graph, targets))
+            return torch.full_like(predictor.logits[:1], torch.nan).expand(len(targets), -1)
 
 
 def _reached(problem: Problem, chosen: EditSet, logits: Tensor) -> Tensor | None:

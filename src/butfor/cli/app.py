@@ -19,7 +19,7 @@ class _Command:
 
 COMMANDS: dict[str, _Command] = {
     "datasets": _Command(
-        "Show the paper's graphs, write one to a file, or describe a graph of your own.",
+        "Show the paper's graphs, write one to a file, or describe graphs of your own.",
         (
             "butfor datasets",
             "butfor datasets tree-cycles --seed 3 --out graph.npz",
@@ -27,18 +27,21 @@ COMMANDS: dict[str, _Command] = {
         ),
     ),
     "train": _Command(
-        "Train the paper's GCN on a graph and write a checkpoint.",
+        "Train the paper's GCN on a graph, or a classifier of whole graphs, and write a checkpoint.",
         (
             "butfor train tree-cycles --out runs/tree-cycles",
             "butfor train graph.npz --epochs 500 --out runs/mine",
+            "butfor train data/Mutagenicity --out runs/mutag",
         ),
     ),
     "explain": _Command(
-        "Find the fewest edges but for which a prediction would be another.",
+        "Find the fewest edits that make a prediction another.",
         (
             "butfor explain --checkpoint runs/tree-cycles --nodes test --out cfs.jsonl",
             "butfor explain --checkpoint runs/tree-cycles --nodes 600-620 --method cf-gnn",
             "butfor explain --model models:gcn --weights gcn.safetensors --graph graph.npz",
+            "butfor explain --model models:gae --graph graph.npz --links 3-17,4-9 --threshold 0 --space rules.json",
+            "butfor explain --checkpoint runs/mutag --graphs 0-20 --out mutag.jsonl",
         ),
     ),
     "evaluate": _Command(
@@ -53,6 +56,7 @@ COMMANDS: dict[str, _Command] = {
         (
             "butfor show cfs.jsonl --node 600",
             "butfor show cfs.jsonl --node 600 --checkpoint runs/tree-cycles --out node-600.png",
+            "butfor show mutag.jsonl --graph 3 --checkpoint runs/mutag --out molecule.png",
         ),
     ),
     "demo": _Command(

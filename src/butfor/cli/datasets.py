@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from butfor.cli.output import print_table, say
-from butfor.cli.source import GraphOptions, Seed, read_graph
+from butfor.cli.source import GraphOptions, Seed, read_graphs
 from butfor.errors import InputError
 
 if TYPE_CHECKING:
+    from torch import Tensor
     from torch_geometric.data import Data
 
 __all__ = ["datasets"]
@@ -28,7 +29,7 @@ def datasets(
     """Without a graph, show the three generators with their statistics beside the paper's.
 
     Args:
-        graph: tree-cycles, tree-grid or ba-shapes; a file (.npz, .csv, .parquet, .pt); or a folder of a
+        graph: tree-cycles, tree-grid, ba-shapes or ba-2motifs; a file (.npz, .csv, .parquet, .pt); or a folder of a
             Planetoid dataset or TUDataset.
         seed: the seed of a generated graph; 0 unless given.
         out: write the graph to this file (.npz).
@@ -36,20 +37,20 @@ def datasets(
         node_table: the node table that goes with an edge list in .csv or .parquet.
         undirected: add the missing directions of a file that names every edge once.
     """
-    from butfor.datasets import GENERATORS, load_graphs, save_graph
+    from butfor.datasets import GENERATORS, save_graph
 
-    options = GraphOptions(seed, node_table, False if undirected else None)
     if graph is None:
         if out is not None:
             raise InputError(f"which graph is to be written to {out}? One of {', '.join(GENERATORS)}, or a file")
         _print_generators(seed or 0)
         return
-    if Path(graph).is_dir() and graph not in GENERATORS and out is None:
-        graphs = load_graphs(graph, nodes=node_table, undirected=undirected)
-        if len(graphs) > 1:
-            _print_many(graph, graphs)
-            return
-    data, info = read_graph(graph, options)
+    graphs, info = read_graphs(graph, GraphOptions(seed, node_table, False if undirected else None))
+    if len(graphs) > 1:
+        if out is not None:
+            raise InputError(f"{graph} holds {len(graphs)} graphs, and {out.suffix or 'a file'} takes one")
+        _print_many(graph, graphs, str(info["sha256"]))
+        return
+    data = graphs[0]
     if out is None:
         _print_one(graph, data, str(info["sha256"]))
         return
@@ -128,12 +129,16 @@ def _classes(data: "Data") -> str:
         return "no labels"
     if data.y.is_floating_point():
         return "numbers, not classes"
-    counts = data.y.flatten().bincount().tolist()
+    return _counted(data.y.flatten(), data)
+
+
+def _counted(labels: "Tensor", data: "Data") -> str:
+    counts = labels.bincount().tolist()
     names = data.class_names if "class_names" in data else range(len(counts))
     return ", ".join(f"{name}: {count}" for name, count in zip(names, counts, strict=False))
 
 
-def _print_many(name: str, graphs: "list[Data]") -> None:
+def _print_many(name: str, graphs: "list[Data]", sha256: str) -> None:
     import numpy as np
 
     rows = [
@@ -141,7 +146,17 @@ def _print_many(name: str, graphs: "list[Data]") -> None:
         ["nodes", f"{np.mean([data.num_nodes for data in graphs]):.2f} on average"],
         ["edges", f"{np.mean([data.num_edges for data in graphs]):.2f} columns on average"],
         ["features", str(graphs[0].x.size(1))],
+        ["classes", _classes_of(graphs)],
+        ["ground truth", f"{sum(bool(data.edge_motif.any()) for data in graphs if 'edge_motif' in data)} graphs"],
+        ["fingerprint", sha256],
     ]
     print_table(["", ""], rows, title=name, left=2)
-    say()
-    say("The commands train and explain take a single graph so far.")
+
+
+def _classes_of(graphs: "list[Data]") -> str:
+    import torch
+
+    first = graphs[0]
+    if any(data.y is None or data.y.numel() != 1 or data.y.is_floating_point() for data in graphs):
+        return "no classes of graphs"
+    return _counted(torch.cat([data.y.flatten() for data in graphs]), first)

@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter, validators
 
+from butfor.cli.asked import Asked, Targets, WholeGraphs, WithinGraph
 from butfor.cli.hyperparameters import FLAGS, make_method
-from butfor.cli.nodes import parse_edges, parse_nodes
-from butfor.cli.output import note, say, stream
-from butfor.cli.source import Seed, Source
-from butfor.space import EditSpace
+from butfor.cli.output import note, say
+from butfor.cli.rules import read_space
+from butfor.cli.source import Seed, Source, Subject
 from butfor.errors import ButforError, InputError
 from butfor.explainer import Explainer
 from butfor.goal import Goal
 from butfor.methods import METHODS
 from butfor.problem import Budget
-from butfor.runs import Outcome, Run, Store
+from butfor.runs import Outcome, Store
 
 if TYPE_CHECKING:
-    from torch_geometric.data import Data
-
     from butfor.counterfactual import Counterfactual
 
     MethodName = str
@@ -45,13 +43,18 @@ Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 def explain(
     *,
     source: Source | None = None,
-    nodes: Annotated[str, Parameter(group=SEARCH)] = "test",
+    nodes: Annotated[str | None, Parameter(group=SEARCH)] = None,
+    links: Annotated[str | None, Parameter(group=SEARCH)] = None,
+    graphs: Annotated[str | None, Parameter(group=SEARCH)] = None,
     limit: Annotated[Count | None, Parameter(group=SEARCH)] = None,
     method: Annotated[MethodName, Parameter(group=SEARCH)] = "exact",
     published_choices: Annotated[bool, Parameter(group=SEARCH, negative=(), show_default=False)] = False,
     flags: Flags = None,
     wanted: Annotated[str | None, Parameter(group=SEARCH)] = None,
     least: Annotated[float, Parameter(group=SEARCH)] = 0.0,
+    probability: Annotated[float | None, Parameter(group=SEARCH)] = None,
+    threshold: Annotated[float | None, Parameter(group=SEARCH)] = None,
+    space: Annotated[Path | None, Parameter(group=SEARCH)] = None,
     protect: Annotated[str, Parameter(group=SEARCH, show_default=False)] = "",
     evaluations: Annotated[int | Literal["none"], Parameter(group=SEARCH)] = DEFAULT.evaluations or "none",
     seconds: Annotated[float | None, Parameter(group=SEARCH)] = None,
@@ -59,21 +62,29 @@ def explain(
     out: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
     quiet: Annotated[bool, Parameter(group=OUTPUT, negative=(), show_default=False)] = False,
 ) -> int:
-    """Explain nodes, and keep each result as soon as it is verified on the whole graph.
+    """Explain nodes, links or whole graphs, and keep each result as soon as it is verified on the whole graph.
 
     Args:
         source: the model and the graph.
         nodes: a list such as 1,2,5-9; a file of such lists, or @file; the name of a mask; or all. If the graph
-            has node ids of its own, as from a node table, these are meant.
-        limit: explain only the first so many of these nodes.
+            has node ids of its own, as from a node table, these are meant. The test nodes unless given.
+        links: instead of nodes, pairs of them such as 3-17,4-9; a file of such lists, or @file.
+        graphs: of several graphs, those to explain as wholes: a list such as 1,2,5-9 of their numbers in the file,
+            counted from 0; a file of such lists, or @file; all; or test, those that the checkpoint was not trained
+            on. These unless given.
+        limit: explain only the first so many of these.
         method: how to search.
         published_choices: for cf-gnn, begin with what the published code does, not with what the paper says.
         flags: the method's hyper-parameters.
         wanted: the class to reach, by number or name; any other class unless given.
         least: by how much, in scores, the new class must lead.
-        protect: edges that must stay, such as 3-17,4-9.
-        evaluations: the most edit sets to try for one node; none for no limit.
-        seconds: the most time to spend on one node.
+        probability: the least probability that the new class must have.
+        threshold: for a model that returns one number, where the upper of two classes begins.
+        space: which edits are allowed, at what cost (JSON): the fields of butfor.EditSpace, such as
+            {"add": {"hops": 2}, "max_edits": 3}. Every edge may be deleted, at 1, unless given.
+        protect: edges that must stay, such as 3-17,4-9; besides those of the space.
+        evaluations: the most edit sets to try for one target; none for no limit.
+        seconds: the most time to spend on one target.
         seed: for methods that draw random numbers.
         out: append the results to this file (JSON Lines). If it holds results of this very run already, it is
             continued and nothing is repeated. Without it the results are printed.
@@ -82,32 +93,39 @@ def explain(
     started = time.monotonic()
     chosen = make_method(method, flags, published_choices)
     budget = Budget(None if evaluations == "none" else evaluations, seconds)
-    model, data = (source or Source()).read()
-    explainer = Explainer.of(
-        model,
-        data,
-        method=chosen,
-        goal=Goal(_class(wanted, data), least),
-        space=EditSpace(protected=parse_edges(protect, data)),
-        budget=budget,
-        directed=None if source is None else source.options.directed,
-        seed=seed,
-    )
-    targets = parse_nodes(nodes, data)[:limit]
-    with _Printer() if out is None else Store(out, Run.of(explainer)) as sink:
-        todo = [node for node in targets if node not in sink.done]
-        _greet(sink, len(targets), len(todo), quiet)
+    subject = (source or Source()).read()
+    targets = Targets.of(subject, nodes, links, graphs)
+    settings: dict[str, Any] = {
+        "method": chosen,
+        "budget": budget,
+        "directed": None if source is None else source.options.directed,
+        "seed": seed,
+    }
+    aim = Goal(_class(wanted, subject, targets, threshold), least, probability, threshold)
+    asked: Asked
+    if targets.task == "graph":
+        numbers = targets.numbers(subject)[:limit]
+        rules = read_space(space, protect, subject.graphs[numbers[0]] if len(numbers) == 1 else None)
+        asked = WholeGraphs(subject, numbers, {**settings, "goal": aim, "space": rules})
+    else:
+        rules = read_space(space, protect, subject.graph)
+        explainer = Explainer.of(subject.model, subject.graph, task=targets.task, goal=aim, space=rules, **settings)
+        asked = WithinGraph(explainer, targets.within(subject.graph)[:limit])
+    with _Printer() if out is None else Store(out, asked.run) as sink:
+        todo = [target for target in asked.targets if target not in sink.done]
+        _greet(sink, asked, len(todo), quiet)
         try:
-            for result in stream(explainer, todo, quiet=quiet):
+            for result in asked.results(todo, quiet):
                 sink.append(result)
         except (KeyboardInterrupt, ButforError) as problem:
-            kept = _kept(sink, targets)
+            kept = _kept(sink, asked)
             if isinstance(problem, ButforError):
                 note(kept, quiet)
                 raise
             print(f"interrupted: {kept}", file=sys.stderr)
             return INTERRUPTED
-        summary = _summary([sink.done[node] for node in targets], time.monotonic() - started)
+        outcomes = [sink.done[target] for target in asked.targets]
+        summary = _summary(outcomes, asked.what, time.monotonic() - started)
     if out is not None:
         say(f"{summary}; results in {out}")
     elif not quiet:
@@ -133,11 +151,16 @@ class _Printer:
         pass
 
 
-def _class(wanted: str | None, data: "Data") -> int | None:
+def _class(wanted: str | None, subject: Subject, targets: Targets, threshold: float | None) -> int | None:
     """The number of a class given by number or name."""
-    names = [str(name) for name in data.class_names] if "class_names" in data else []
-    if wanted is None or wanted in names:
-        return None if wanted is None else names.index(wanted)
+    if wanted is None:
+        return None
+    data = subject.graphs[0]
+    # The names are those of what the labels are of: nodes, or graphs.
+    named = "class_names" in data and threshold is None and targets.task != "link"
+    names = [str(name) for name in data.class_names] if named else []
+    if wanted in names:
+        return names.index(wanted)
     try:
         return int(wanted)
     except ValueError:
@@ -145,28 +168,30 @@ def _class(wanted: str | None, data: "Data") -> int | None:
         raise InputError(f"--wanted {wanted!r} is no class of this graph{known}") from None
 
 
-def _greet(sink: _Printer | Store, total: int, todo: int, quiet: bool) -> None:
+def _greet(sink: _Printer | Store, asked: Asked, todo: int, quiet: bool) -> None:
     if not isinstance(sink, Store):
         return
     if sink.notice:
         note(sink.notice, quiet)
+    total = len(asked.targets)
     if not todo:
-        note(f"all {total} nodes are in {sink.path} already: nothing to do", quiet)
+        note(f"all {total} {asked.what}s are in {sink.path} already: nothing to do", quiet)
     elif todo < total:
-        note(f"{total - todo} of {total} nodes are in {sink.path} already: going on with the rest", quiet)
+        note(f"{total - todo} of {total} {asked.what}s are in {sink.path} already: going on with the rest", quiet)
 
 
-def _kept(sink: _Printer | Store, targets: Sequence[int]) -> str:
-    done = f"{sum(node in sink.done for node in targets)} of {len(targets)} nodes are done"
+def _kept(sink: _Printer | Store, asked: Asked) -> str:
+    done = sum(target in sink.done for target in asked.targets)
+    said = f"{done} of {len(asked.targets)} {asked.what}s are done"
     if isinstance(sink, Store):
-        return f"{done} and kept in {sink.path}; the same command goes on with the rest"
-    return f"{done}; with --out FILE a run that was interrupted can be continued"
+        return f"{said} and kept in {sink.path}; the same command goes on with the rest"
+    return f"{said}; with --out FILE a run that was interrupted can be continued"
 
 
-def _summary(outcomes: Sequence[Outcome], seconds: float) -> str:
+def _summary(outcomes: Sequence[Outcome], what: str, seconds: float) -> str:
     sizes = [outcome.size for outcome in outcomes if outcome.size is not None]
     mean = f"; mean size {sum(sizes) / len(sizes):.2f}" if sizes else ""
     counts = Counter(str(outcome.status) for outcome in outcomes)
     statuses = ", ".join(f"{status} {count}" for status, count in sorted(counts.items()))
-    found = f"{len(sizes)} of {len(outcomes)} nodes have a counterfactual{mean}"
+    found = f"{len(sizes)} of {len(outcomes)} {what}s have a counterfactual{mean}"
     return f"{found}; status: {statuses}; {seconds:.1f} s"

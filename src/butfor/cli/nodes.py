@@ -1,4 +1,4 @@
-"""Nodes and edges as a user writes them."""
+"""Nodes, edges, links and graphs as a user writes them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import torch
 
 from butfor.datasets.ids import OwnIds
 from butfor.errors import InputError
+from butfor.targets import Pair
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from torch_geometric.data import Data
 
-__all__ = ["parse_edges", "parse_nodes"]
+__all__ = ["parse_edges", "parse_graphs", "parse_links", "parse_nodes", "places_of"]
 
 # The position of each node by the id it has of its own.
 Places = dict[str, int]
@@ -39,36 +40,36 @@ def parse_nodes(text: str, data: Data) -> list[int]:
         if not nodes:
             raise InputError(f"the mask {masks[text]} of this graph selects no nodes")
         return nodes
-    places = _places(data)
+    places = places_of(data)
     is_id = places is not None and text.strip() in places
     if text.startswith("@") and not is_id:
-        return _read(Path(text[1:]), data, places)
+        return _from_file(Path(text[1:]), data, places)
     if is_id or re.fullmatch(r"[\d\s,-]+", text):
-        return _listed(text, data, places, f"--nodes {text!r}")
+        return _listed(text, int(data.num_nodes), places, f"--nodes {text!r}")
     if _is_file(text):
-        return _read(Path(text), data, places)
+        return _from_file(Path(text), data, places)
     if places is not None and re.search(r"[,\s]", text.strip()):
-        return _listed(text, data, places, f"--nodes {text!r}")
+        return _listed(text, int(data.num_nodes), places, f"--nodes {text!r}")
     known = ", ".join(sorted({name for name in masks if not name.endswith("_mask")})) or "none"
     lists = "a list such as 1,2,5-9" if places is None else f"a node id of this graph ({_some(places)})"
     raise InputError(f"--nodes {text!r} is neither all, {lists}, a file, nor a mask of this graph ({known})")
 
 
-def parse_edges(text: str, data: Data) -> tuple[tuple[int, int], ...]:
-    """The edges that a list such as "3-17,4-9" means; by node ids of its own if the graph has them.
+def parse_edges(text: str, data: Data, what: str = "edge") -> tuple[tuple[int, int], ...]:
+    """The edges (or links) that a list such as "3-17,4-9" means; by node ids of its own if the graph has them.
 
     Raises:
         InputError: a part of it is no pair of nodes.
     """
-    places = _places(data) if text.strip() else None
+    places = places_of(data) if text.strip() else None
     pairs = []
     if places is not None:
         for part in _parts(text, lambda part: bool(_ends(part, places))):
             ends = _ends(part, places)
             if len(ends) != 1:
-                problem = "may be more than one edge" if ends else "is no edge"
+                problem = f"may be more than one {what}" if ends else f"is no {what}"
                 raise InputError(
-                    f"{part!r} {problem}; edges are written as two node ids of this graph ({_some(places)}) with a - "
+                    f"{part!r} {problem}; {what}s are written as two node ids of this graph ({_some(places)}) with a - "
                     "between them"
                 )
             pairs.append(ends[0])
@@ -76,9 +77,52 @@ def parse_edges(text: str, data: Data) -> tuple[tuple[int, int], ...]:
     for part in filter(None, re.split(r"[,\s]+", text)):
         match = re.fullmatch(r"(\d+)-(\d+)", part)
         if match is None:
-            raise InputError(f"{part!r} is no edge; edges are written as two nodes, such as 3-17,4-9")
+            raise InputError(f"{part!r} is no {what}; {what}s are written as two nodes, such as 3-17,4-9")
         pairs.append((int(match[1]), int(match[2])))
     return tuple(pairs)
+
+
+def parse_links(text: str, data: Data) -> list[Pair]:
+    """The pairs of nodes that a list such as "3-17,4-9" means, or a file of such lists, each once.
+
+    Raises:
+        InputError: a part of it is no pair of nodes of this graph, or there is none.
+    """
+    place, places = f"--links {text!r}", places_of(data)
+    is_link = places is not None and bool(_ends(text, places))
+    if not is_link and (text.startswith("@") or _is_file(text)):
+        place = text.removeprefix("@")
+        text = "\n".join(line.partition("#")[0] for line in _lines(Path(place), "links"))
+    pairs = [Pair(*ends) for ends in parse_edges(text, data, "link")]
+    for pair in pairs:
+        for node in pair:
+            _check_number(node, int(data.num_nodes), "node")
+    if not pairs:
+        raise InputError(f"{place} names no links; write them as two nodes each, such as 3-17,4-9")
+    return list(dict.fromkeys(pairs))
+
+
+def parse_graphs(text: str, count: int, test: Collection[int]) -> list[int]:
+    """The numbers of the graphs that ``text`` means, of ``count``; ``test`` are those a model was tested on, if known.
+
+    "all", "test", a list such as "1,2,5-9", or a file of such lists, as a path or as "@path".
+
+    Raises:
+        InputError: it means none of these, or a graph that is not there.
+    """
+    if text == "all":
+        return list(range(count))
+    if text == "test" and test:
+        return sorted(test)
+    if re.fullmatch(r"[\d\s,-]+", text):
+        return _listed(text, count, None, f"--graphs {text!r}", "graph")
+    if text.startswith("@") or _is_file(text):
+        path = Path(text.removeprefix("@"))
+        lines = [line.partition("#")[0] for line in _lines(path, "graphs")]
+        return _listed("\n".join(lines), count, None, str(path), "graph")
+    if text == "test":
+        raise InputError("which graphs were left for testing is not known here: give --graphs all, or such as 1,2,5-9")
+    raise InputError(f"--graphs {text!r} is neither all, test, a list such as 1,2,5-9, nor a file")
 
 
 def _ends(part: str, places: Places) -> list[tuple[int, int]]:
@@ -87,7 +131,12 @@ def _ends(part: str, places: Places) -> list[tuple[int, int]]:
     return [(places[u], places[v]) for u, v in splits if u in places and v in places]
 
 
-def _places(data: Data) -> Places | None:
+def places_of(data: Data) -> Places | None:
+    """The position of each node by the id it has of its own; None where nodes have none.
+
+    Raises:
+        InputError: two nodes have the same id.
+    """
     ids = OwnIds.of(data)
     if ids is None:
         return None
@@ -120,18 +169,21 @@ def _is_file(text: str) -> bool:
         return False
 
 
-def _read(path: Path, data: Data, places: Places | None) -> list[int]:
+def _from_file(path: Path, data: Data, places: Places | None) -> list[int]:
+    own = places or {}
+    lines = [line if line.strip() in own else line.partition("#")[0] for line in _lines(path, "nodes")]
+    return _listed("\n".join(lines), int(data.num_nodes), places, str(path))
+
+
+def _lines(path: Path, what: str) -> list[str]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        return path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or "it is not a text file"
-        raise InputError(f"cannot read nodes from {path}: {reason}") from problem
-    own = places or {}
-    text = "\n".join(line if line.strip() in own else line.partition("#")[0] for line in lines)
-    return _listed(text, data, places, str(path))
+        raise InputError(f"cannot read {what} from {path}: {reason}") from problem
 
 
-def _listed(text: str, data: Data, places: Places | None, place: str) -> list[int]:
+def _listed(text: str, count: int, places: Places | None, place: str, what: str = "node") -> list[int]:
     own = places or {}
     nodes: dict[int, None] = {}
     for part in _parts(text, own.__contains__):
@@ -140,7 +192,7 @@ def _listed(text: str, data: Data, places: Places | None, place: str) -> list[in
             continue
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
         if match is None and places is None:
-            raise InputError(f"{part!r} in {place} is no node; write nodes as 1,2,5-9")
+            raise InputError(f"{part!r} in {place} is no {what}; write {what}s as 1,2,5-9")
         if match is None or (places is not None and match[2] is None):
             raise _no_id(part, place, own)
         first, last = int(match[1]), int(match[2] or match[1])
@@ -154,13 +206,17 @@ def _listed(text: str, data: Data, places: Places | None, place: str) -> list[in
                 nodes[own[str(number)]] = None
             continue
         # Before the range is made: it may be longer than the memory.
-        count = int(data.num_nodes)
-        if last >= count:
-            raise InputError(f"node {last} is not in this graph (0 to {count - 1})")
+        _check_number(last, count, what)
         nodes.update(dict.fromkeys(range(first, last + 1)))
     if not nodes:
-        raise InputError(f"{place} names no nodes")
+        raise InputError(f"{place} names no {what}s")
     return list(nodes)
+
+
+def _check_number(number: int, count: int, what: str) -> None:
+    if number >= count:
+        where = "in this graph" if what == "node" else "there"
+        raise InputError(f"{what} {number} is not {where} (0 to {count - 1})")
 
 
 def _no_id(part: str, place: str, places: Places) -> InputError:

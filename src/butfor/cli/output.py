@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     from butfor.counterfactual import Counterfactual
     from butfor.explainer import Explainer
+    from butfor.targets import Target
 
-__all__ = ["note", "print_table", "read_noted", "say", "stream"]
+__all__ = ["note", "print_table", "progress", "read_noted", "say", "stream"]
 
 # Where there is no terminal there is no width to fit in: rows stay on one line for grep and awk.
 WIDE = 1000
@@ -71,17 +72,22 @@ def print_table(
 
 
 def stream(
-    explainer: Explainer, nodes: Sequence[int], label: str = "explaining", quiet: bool = False
+    explainer: Explainer, targets: Sequence[Target], label: str = "explaining", quiet: bool = False
 ) -> Iterator[Counterfactual]:
     """Results as they come, with a progress bar on standard error if that is a terminal."""
     from butfor.threads import threads_for
 
-    results = explainer.stream(nodes)
-    # tqdm's None means: only where the output is a terminal.
-    bar = tqdm(results, desc=label, total=len(nodes), unit="node", leave=False, disable=True if quiet else None)
+    results = (result for _, result in explainer.stream(targets))
     with threads_for(explainer.graph.data.num_edges):
-        for _, result in bar:
-            yield result
+        yield from progress(results, len(targets), explainer.predictor.task, label, quiet)
+
+
+def progress(
+    results: Iterable[Counterfactual], total: int, unit: str, label: str = "explaining", quiet: bool = False
+) -> Iterator[Counterfactual]:
+    """The same results, with a progress bar on standard error if that is a terminal."""
+    # tqdm's None means: only where the output is a terminal.
+    yield from tqdm(results, desc=label, total=total, unit=unit, leave=False, disable=True if quiet else None)
 
 
 def read_noted(path: Path) -> list[Counterfactual]:

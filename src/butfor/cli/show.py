@@ -1,5 +1,6 @@
 """``butfor show``: one result in words, and as a picture."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,15 +25,19 @@ def show(
     /,
     *,
     node: str | None = None,
+    link: str | None = None,
+    number: int | None = None,
     out: Path | None = None,
     force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     source: Source | None = None,
 ) -> None:
-    """Show the result of one node; without a node, one sentence for each.
+    """Show the result of one node, link or graph; without any, one sentence for each.
 
     Args:
         results: a file that butfor explain wrote.
         node: whose result; by its own id where the graph has ids.
+        link: whose result, as its two nodes: 3-17.
+        number: the graph whose result; --graph 3 is the same as --number 3.
         out: draw it into this file (.png, .svg or .pdf); this needs the model and the graph.
         force: replace the picture if it exists.
         source: the model and the graph that the results are of.
@@ -40,41 +45,55 @@ def show(
     found = read_noted(results)
     if not found:
         raise StoreError(f"{results} holds no results")
-    if node is None:
+    if source is not None and number is None and _is_number(source.graph):
+        number, source = int(str(source.graph)), replace(source, graph=None)
+    asked = {"node": node, "link": link, "graph": None if number is None else str(number)}
+    given = {task: name.strip() for task, name in asked.items() if name is not None}
+    if not given:
         if out is not None:
-            raise InputError("which result is to be drawn? Give --node")
+            raise InputError(f"which result is to be drawn? Give --{found[0].task}")
         for result in found:
             say(str(result))
         return
-    result = _result(results, found, node)
+    result = _result(results, found, given)
     if out is None:
         _print(result)
         return
     _check_picture(out, force)
     if source is None or not source.names_model:
         raise InputError("a picture needs the model and the graph: give --checkpoint FOLDER, for example")
-    from butfor.cli.evaluate import check_origin
-    from butfor.explainer import Explainer
+    from butfor.cli.origin import check_origin, graph_of
 
-    model, data = source.read()
-    check_origin(results, [result], Explainer.of(model, data, directed=source.options.directed))
+    subject = source.read()
+    check_origin(results, [result], subject)
     _print(result)
-    result.plot(data, model, path=out)
+    result.plot(graph_of(result, subject), subject.model, path=out)
     say(f"the picture is in {out}")
 
 
-def _result(path: Path, found: "Sequence[Counterfactual]", node: str) -> "Counterfactual":
+def _is_number(graph: str | None) -> bool:
+    """Whether --graph means one of the graphs of the results, not a file or folder to read them from."""
+    return graph is not None and graph.isdecimal() and not Path(graph).exists()
+
+
+def _result(path: Path, found: "Sequence[Counterfactual]", given: dict[str, str]) -> "Counterfactual":
+    if len(given) > 1:
+        raise InputError(f"--{' and --'.join(given)} are given together; one result is shown at a time")
+    (task, name), *_ = given.items()
+    if task != found[0].task:
+        raise InputError(f"{path} holds results of {found[0].task}s, not of {task}s: give --{found[0].task}")
     for result in found:
-        if _name(result) == node.strip():
+        if _name(result) == name:
             return result
     some = ", ".join(_name(result) for result in found[:8]) + (", …" if len(found) > 8 else "")
-    raise InputError(f"node {node} is not in {path}, which has {len(found)} nodes: {some}")
+    raise InputError(f"{task} {name} is not in {path}, which has {len(found)} {task}s: {some}")
 
 
 def _name(result: "Counterfactual") -> str:
-    """What the target is called on the command line: the id of a node, or the two of a link."""
-    nodes = result.target if isinstance(result.target, tuple) else (result.target,)
-    return "-".join(map(result.name, nodes))
+    """What the target is called on the command line: the id of a node, the two of a link, the number of a graph."""
+    if isinstance(result.target, tuple):
+        return "-".join(map(result.name, result.target))
+    return str(result.target) if result.task == "graph" else result.name(result.target)
 
 
 def _check_picture(out: Path, force: bool) -> None:
@@ -86,15 +105,25 @@ def _check_picture(out: Path, force: bool) -> None:
         raise InputError(f"{out} exists already; choose another file, or replace it with --force")
 
 
+def _size(result: "Counterfactual") -> str:
+    if result.size is None:
+        return "–"
+    removed, added, changed = len(result.removed_edges), len(result.added_edges), len(result.changes)
+    if removed == result.size:
+        return f"{removed} of {result.edges} edges"
+    parts = [(removed, "edges deleted"), (added, "edges added"), (changed, "features changed")]
+    return ", ".join(f"{what}: {count}" for count, what in parts if count)
+
+
 def _print(result: "Counterfactual") -> None:
     say(str(result))
     say(result.status.sentence)
     bound = "none exists" if result.lower_bound is None else f"at least {result.lower_bound:g}"
     rows = [
         ["status", str(result.status)],
-        ["size", "–" if result.size is None else f"{result.size} of {result.edges} edges"],
+        ["size", _size(result)],
         ["cost", f"{result.cost:g}, proved: {bound}"],
-        ["neighbourhood", f"{result.nodes} nodes, {result.edges} edges"],
+        ["graph" if result.task == "graph" else "neighbourhood", f"{result.nodes} nodes, {result.edges} edges"],
         ["goal", result.goal],
         ["method", result.method],
         ["tried", f"{result.evaluations} edit sets in {result.seconds:.3f} s"],

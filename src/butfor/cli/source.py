@@ -1,5 +1,6 @@
-"""Where the model and the graph come from: the options that several commands share."""
+"""Where the model and the graphs come from: the options that several commands share."""
 
+import hashlib
 import importlib
 import sys
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from torch import nn
     from torch_geometric.data import Data
 
-__all__ = ["GraphOptions", "Seed", "Source", "read_graph"]
+__all__ = ["GraphOptions", "Seed", "Source", "Subject", "read_graphs"]
 
 Seed = Annotated[int, Parameter(validator=validators.Number(gte=0, lt=2**63))]
 
@@ -39,40 +40,89 @@ class GraphOptions:
     directed: Annotated[bool | None, Parameter(group=GRAPH_GROUP, negative="--undirected")] = None
 
 
-def read_graph(name: str, options: GraphOptions) -> "tuple[Data, dict[str, object]]":
-    """The graph of this name, file or folder, and what is needed to find it again.
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A model, in evaluation mode, and its graphs: one, or several that are each predicted as a whole.
+
+    Attributes:
+        model: the model.
+        graphs: the graphs, in the order of their file.
+        test: the numbers of those that were left for testing, where the checkpoint says so.
+    """
+
+    model: "nn.Module"
+    graphs: "list[Data]"
+    test: tuple[int, ...] = ()
+
+    @property
+    def graph(self) -> "Data":
+        """The only graph.
+
+        Raises:
+            InputError: there are several.
+        """
+        if len(self.graphs) != 1:
+            raise InputError(
+                f"there are {len(self.graphs)} graphs; nodes and links are explained in a single one, whole graphs "
+                "with --graphs"
+            )
+        return self.graphs[0]
+
+
+def read_graphs(name: str, options: GraphOptions) -> "tuple[list[Data], dict[str, object]]":
+    """The graphs of this name, file or folder, and what is needed to find them again.
 
     Raises:
         InputError: an option does not go with this kind of graph.
         GraphError: there is no such graph, or it cannot be used.
     """
-    from butfor.datasets import GENERATORS, describe, load_graphs
+    from butfor.datasets import GENERATORS, ba_2motifs
 
-    if name in GENERATORS:
+    known = [*GENERATORS, "ba-2motifs"]
+    if name in known:
         if options.node_table is not None:
             raise InputError(f"--node-table goes with an edge list, not with the generator {name}")
-        data = GENERATORS[name](options.graph_seed or 0)
-        return data, describe(data)
+        seed = options.graph_seed or 0
+        graphs = [GENERATORS[name](seed)] if name in GENERATORS else ba_2motifs(seed=seed)
+        return graphs, _describe(graphs, None)
     path = Path(name)
     if not path.exists():
-        raise GraphError(f"{name} is neither a file or folder nor a generated graph ({', '.join(GENERATORS)})")
+        raise GraphError(f"{name} is neither a file or folder nor a generated graph ({', '.join(known)})")
     if options.graph_seed is not None:
         raise InputError(f"--graph-seed goes with a generated graph, not with the file {name}")
     undirected = options.directed is False
-    graphs = load_graphs(path, nodes=options.node_table, undirected=undirected)
-    if len(graphs) != 1:
-        raise GraphError(f"{name} holds {len(graphs)} graphs; graph classification is not supported yet")
-    data = graphs[0]
-    info = describe(data, path.resolve())
+    graphs = _load(path, options.node_table, undirected)
+    info = _describe(graphs, path.resolve())
     if options.node_table is not None:
         info["node_table"] = str(options.node_table.resolve())
-    return data, {**info, "undirected": undirected}
+    return graphs, {**info, "undirected": undirected}
+
+
+def _load(path: Path, node_table: Path | None, undirected: bool) -> "list[Data]":
+    from butfor.datasets import load_graphs, load_mutagenicity
+
+    # Here the files do not say what the labels mean: atoms, bonds and classes get their names.
+    if node_table is None and any((place / "Mutagenicity_edge_gt.txt").is_file() for place in (path, path / "raw")):
+        return load_mutagenicity(path)
+    return load_graphs(path, nodes=node_table, undirected=undirected)
+
+
+def _describe(graphs: "list[Data]", path: Path | None) -> dict[str, object]:
+    """What `describe` says of one graph; of several, their number, and one hash over all of theirs."""
+    from butfor.datasets import describe
+
+    each = [describe(graph, path) for graph in graphs]
+    if len(each) == 1:
+        return each[0]
+    digest = hashlib.sha256("".join(str(info["sha256"]) for info in each).encode())
+    shared = {key: value for key, value in each[0].items() if key not in ("nodes", "edges", "sha256")}
+    return {**shared, "graphs": len(each), "sha256": digest.hexdigest()[:16]}
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Source:
-    """A model and a graph.
+    """A model and a graph, or several.
 
     Attributes:
         checkpoint: a folder that butfor train wrote; it knows its graph.
@@ -80,8 +130,8 @@ class Source:
         model: a model of your own, as package.module:factory; called without arguments, the factory returns
             a torch.nn.Module. The current folder can be imported from.
         weights: the weights of your own model (.safetensors).
-        graph: tree-cycles, tree-grid or ba-shapes; a file (.npz, .csv, .parquet, .pt); or a folder of a
-            Planetoid dataset. Not needed with a checkpoint.
+        graph: tree-cycles, tree-grid, ba-shapes or ba-2motifs; a file (.npz, .csv, .parquet, .pt); or a folder
+            of a Planetoid dataset or TUDataset. Not needed with a checkpoint.
         options: how the graph is read.
     """
 
@@ -97,8 +147,8 @@ class Source:
         """Whether a model is named."""
         return self.checkpoint is not None or self.published is not None or self.model is not None
 
-    def read(self) -> "tuple[nn.Module, Data]":
-        """The model, in evaluation mode, and the graph.
+    def read(self) -> Subject:
+        """The model, in evaluation mode, and the graphs.
 
         Raises:
             InputError: too little or too much is given.
@@ -117,15 +167,15 @@ class Source:
         if self.graph is None:
             raise InputError(f"--{named[0]} needs a graph: give --graph")
         model = self._published(self.published) if self.published is not None else self._own(str(self.model))
-        return model, read_graph(self.graph, self.options)[0]
+        return Subject(model, read_graphs(self.graph, self.options)[0])
 
-    def _from_checkpoint(self, folder: Path) -> "tuple[nn.Module, Data]":
+    def _from_checkpoint(self, folder: Path) -> Subject:
         from butfor.models import load_checkpoint
 
         model, info = load_checkpoint(folder)
         if self.graph is not None:
             # Another graph on purpose; whether the model fits it is seen when it is run.
-            return model, read_graph(self.graph, self.options)[0]
+            return Subject(model, read_graphs(self.graph, self.options)[0])
         known: dict[str, Any] = info["data"] if isinstance(info.get("data"), dict) else {}
         name = known.get("path") or known.get("name")
         if not isinstance(name, str):
@@ -139,7 +189,7 @@ class Source:
             directed=False if known.get("undirected") else None,
         )
         try:
-            data, found = read_graph(name, options)
+            graphs, found = read_graphs(name, options)
         except ButforError as problem:
             raise GraphError(
                 f"cannot read the graph of the checkpoint {folder}: {problem}; if it was moved, give --graph"
@@ -149,7 +199,8 @@ class Source:
                 f"{name} is no longer the graph that the checkpoint {folder} was trained on "
                 f"({found['sha256']} instead of {known.get('sha256')}); train again, or give another --graph"
             )
-        return model, data
+        training = info["training"] if isinstance(info.get("training"), dict) else {}
+        return Subject(model, graphs, tuple(training.get("test", ())))
 
     @staticmethod
     def _published(path: Path) -> "nn.Module":

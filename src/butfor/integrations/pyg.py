@@ -20,9 +20,9 @@ from butfor.errors import InputError, ModelError
 from butfor.explainer import Explainer
 from butfor.goal import Goal
 from butfor.graph import EDGE_FIELDS
-from butfor.predictor import untouched
 from butfor.space import EditSpace
 from butfor.targets import Pair, key_of
+from butfor.untouched import untouched
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

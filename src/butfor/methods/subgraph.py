@@ -13,8 +13,8 @@ from butfor.copies import Copies
 from butfor.edits import pack
 from butfor.errors import InputError, ModelError
 from butfor.methods.base import Method
-from butfor.predictor import untouched
 from butfor.problem import Proposal
+from butfor.untouched import untouched
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

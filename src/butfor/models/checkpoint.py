@@ -20,6 +20,7 @@ from safetensors.torch import save as to_bytes
 from ..datasets.atomic import atomic_write
 from ..errors import ModelError
 from .gcn import PaperGCN
+from .graph_classifier import GraphClassifier
 from .weights import load_weights, state_of
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from torch import nn
 
+    from .graph_training import GraphTraining
     from .training import TrainingResult
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
@@ -35,9 +37,19 @@ __all__ = ["load_checkpoint", "save_checkpoint"]
 SCHEMA = 1
 _WEIGHTS = "model.safetensors"
 _INFO = "model.json"
-# What a checkpoint can be rebuilt from: the class, and which of its attributes are its arguments.
-_ARCHITECTURES: dict[str, tuple[type[PaperGCN], tuple[str, ...]]] = {
-    "PaperGCN": (PaperGCN, ("in_channels", "num_classes", "hidden")),
+_WIDEST, _DEEPEST = 10_000_000, 1_000
+# What a checkpoint can be rebuilt from: the class, and which of its attributes are its arguments, each with the largest
+# number it may be; None for a name, which the class knows or refuses.
+_ARCHITECTURES: dict[str, tuple[type[PaperGCN | GraphClassifier], dict[str, int | None]]] = {
+    "PaperGCN": (PaperGCN, dict.fromkeys(["in_channels", "num_classes", "hidden"], _WIDEST)),
+    "GraphClassifier": (
+        GraphClassifier,
+        {
+            **dict.fromkeys(["num_features", "num_classes", "hidden"], _WIDEST),
+            "layers": _DEEPEST,
+            **dict.fromkeys(["conv", "readout"], None),
+        },
+    ),
 }
 
 
@@ -46,7 +58,7 @@ def save_checkpoint(
     model: nn.Module,
     *,
     data_info: Mapping[str, object],
-    result: TrainingResult | None = None,
+    result: TrainingResult | GraphTraining | None = None,
 ) -> None:
     """Write `model.safetensors` and `model.json` into the folder, making it if need be.
 
@@ -90,7 +102,7 @@ def save_checkpoint(
         raise ModelError(f"cannot write the checkpoint {folder}: {problem.strerror or problem}") from problem
 
 
-def load_checkpoint(folder: str | os.PathLike[str]) -> tuple[PaperGCN, dict[str, Any]]:
+def load_checkpoint(folder: str | os.PathLike[str]) -> tuple[PaperGCN | GraphClassifier, dict[str, Any]]:
     """Return the model of a checkpoint, in evaluation mode, and what its JSON says.
 
     Raises:
@@ -103,14 +115,20 @@ def load_checkpoint(folder: str | os.PathLike[str]) -> tuple[PaperGCN, dict[str,
     if not isinstance(arguments, dict) or sorted(arguments) != sorted(names):
         raise ModelError(f"{folder / _INFO} must give the arguments {', '.join(names)}, but gives {arguments!r}")
     for name, value in arguments.items():
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 10_000_000:
+        most = names[name]
+        if most is None and not isinstance(value, str):
+            raise ModelError(f"{folder / _INFO} says {name} is {value!r}, which is no name")
+        if most is not None and (type(value) is not int or not 0 < value <= most):
             raise ModelError(f"{folder / _INFO} says {name} is {value!r}, which is no size of a layer")
     try:
         weights = (folder / _WEIGHTS).read_bytes()
     except OSError as problem:
         raise ModelError(f"cannot read {folder / _WEIGHTS}: {problem.strerror or problem}") from problem
-    with torch.device("meta"):
-        model = cls(**arguments)
+    try:
+        with torch.device("meta"):
+            model = cls(**arguments)
+    except ModelError as problem:
+        raise ModelError(f"{folder / _INFO} describes no model: {problem}") from problem
     # Before the checksum: a truncated file is better called truncated than foreign.
     load_weights(model, folder / _WEIGHTS)
     if hashlib.sha256(weights).hexdigest() != info.get("weights_sha256"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, get_args
 
 from torch import Tensor, nn
-from torch_geometric.nn import GCNConv, SimpleConv, global_add_pool, global_max_pool, global_mean_pool
+from torch_geometric.nn import GCNConv, GINConv, global_add_pool, global_max_pool, global_mean_pool
 
 from ..errors import ModelError
 
@@ -32,8 +32,7 @@ class GraphClassifier(nn.Module):
     normalisation and ReLU follow each; without the former, GCN does not learn BA-2Motifs at all, where all
     features are equal.
 
-    Both take an `edge_weight`, and an edge of weight 0 counts as no edge. `forward` returns logits. In
-    evaluation mode the graphs of a batch do not touch one another.
+    `forward` returns logits. In evaluation mode the graphs of a batch do not touch one another.
 
     Raises:
         ModelError: if a size is not positive or a name unknown, or (in `forward`) the graphs have another
@@ -64,7 +63,7 @@ class GraphClassifier(nn.Module):
         self.conv = conv
         self.readout = readout
         widths = [num_features] + [hidden] * layers
-        layer = _GIN if conv == "gin" else GCNConv
+        layer = _gin if conv == "gin" else GCNConv
         self.convs = nn.ModuleList(layer(width, hidden) for width in widths[:-1])
         self.norms = nn.ModuleList(nn.BatchNorm1d(hidden) for _ in range(layers))
         self.lin = nn.Linear(hidden, num_classes)
@@ -74,9 +73,7 @@ class GraphClassifier(nn.Module):
         for layer in (*self.convs, *self.norms, self.lin):
             layer.reset_parameters()
 
-    def forward(
-        self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None, edge_weight: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None) -> Tensor:
         """Return the logits of every graph, one column per class.
 
         `batch` says for each node which graph it is of, as in a PyG `Batch`; without it all are one graph.
@@ -87,24 +84,10 @@ class GraphClassifier(nn.Module):
                 "use the graphs it was trained on, or train a new model"
             )
         for layer, norm in zip(self.convs, self.norms, strict=True):
-            x = norm(layer(x, edge_index, edge_weight)).relu()
+            x = norm(layer(x, edge_index)).relu()
         logits: Tensor = self.lin(_POOL[self.readout](x, batch))
         return logits
 
 
-class _GIN(nn.Module):
-    """PyG's `GINConv` takes no edge weights; this is the same layer with them."""
-
-    def __init__(self, inside: int, outside: int) -> None:
-        super().__init__()
-        self.total = SimpleConv(aggr="sum", combine_root="sum")
-        self.lin1 = nn.Linear(inside, outside)
-        self.lin2 = nn.Linear(outside, outside)
-
-    def reset_parameters(self) -> None:
-        self.lin1.reset_parameters()
-        self.lin2.reset_parameters()
-
-    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> Tensor:
-        out: Tensor = self.lin2(self.lin1(self.total(x, edge_index, edge_weight)).relu())
-        return out
+def _gin(inside: int, outside: int) -> GINConv:
+    return GINConv(nn.Sequential(nn.Linear(inside, outside), nn.ReLU(), nn.Linear(outside, outside)))

@@ -7,7 +7,7 @@ import os
 import stat
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,12 +18,15 @@ from butfor.runs.lines import read_lines, to_line, why
 CAN_LOCK = importlib.util.find_spec("fcntl") is not None
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
+
+    from torch_geometric.data import Data
 
     from butfor.counterfactual import Counterfactual, Status
     from butfor.explainer import Explainer
 
-__all__ = ["Outcome", "Run", "Store", "read_results"]
+__all__ = ["Outcome", "Run", "RunOfGraphs", "Store", "read_results"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Run:
     space_id: str
     seed: int
     directed: bool
+    task: str = "node"
+    node_type: str | None = None
 
     @classmethod
     def of(cls, explainer: Explainer) -> Run:
@@ -52,6 +57,8 @@ class Run:
             space_id=explainer.space_id,
             seed=explainer.seed,
             directed=explainer.graph.directed,
+            task=explainer.predictor.task,
+            node_type=explainer.predictor.node_type,
         )
 
     def difference(self, result: Counterfactual) -> str | None:
@@ -61,12 +68,43 @@ class Run:
             "model_id": "model",
             "space_id": "set of edges that may go",
             "directed": "reading of the graph (directed or not)",
+            "node_type": "node type",
         }
         for item in fields(self):
             theirs, ours = getattr(result, item.name), getattr(self, item.name)
             if theirs != ours:
                 return f"another {words.get(item.name, item.name)} ({_shown(theirs)} instead of {_shown(ours)})"
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class RunOfGraphs:
+    """What the results of one file have in common where several graphs are explained, each as a whole.
+
+    Each result must be of the graph whose number it has; a graph is looked at when its number comes up.
+
+    Attributes:
+        first: the run of any of the graphs.
+        graphs: all graphs, not only those that are explained.
+        directed: whether they are directed; found out for each unless given.
+    """
+
+    first: Run
+    graphs: Sequence[Data]
+    directed: bool | None = None
+
+    def difference(self, result: Counterfactual) -> str | None:
+        """How a result shows that it is of another run; None if it may be of this one."""
+        number = result.target
+        if result.task != "graph" or isinstance(number, tuple):
+            return self.first.difference(result)
+        if not 0 <= number < len(self.graphs):
+            return f"other graphs ({result.called} instead of 0 to {len(self.graphs) - 1})"
+        from butfor.graph import Graph  # here, as it takes long to import
+
+        graph = Graph.of(self.graphs[number], self.directed)
+        difference = replace(self.first, graph_id=graph.fingerprint(), directed=graph.directed).difference(result)
+        return None if difference is None else f"{difference}: {result.called}"
 
 
 class Outcome(NamedTuple):
@@ -79,7 +117,7 @@ class Outcome(NamedTuple):
 class Store:
     """The results of one run in one file, each appended and handed to the operating system as it comes.
 
-    Opening an existing file reads it: `done` then holds the nodes that need not be done again. A last line
+    Opening an existing file reads it: `done` then holds the targets that need not be done again. A last line
     whose writing was interrupted is cut off, and `notice` says so; anything else that is wrong is an error,
     and the file stays as it is. No two runs can write to one file at the same time. A path that is no
     regular file, such as a pipe, is only written to.
@@ -95,7 +133,7 @@ class Store:
             cannot be written.
     """
 
-    def __init__(self, path: str | os.PathLike[str], run: Run) -> None:
+    def __init__(self, path: str | os.PathLike[str], run: Run | RunOfGraphs) -> None:
         self.path = Path(path)
         self.run = run
         self.done: dict[int | tuple[int, int], Outcome] = {}
@@ -115,7 +153,7 @@ class Store:
         """Write one result; if that fails, the file ends where it ended before.
 
         Raises:
-            StoreError: the result is of another run or its node is there already, or the disk is full.
+            StoreError: the result is of another run or its target is there already, or the disk is full.
         """
         if difference := self.run.difference(result):
             raise StoreError(f"the result of {result.called} is of {difference}")
@@ -198,7 +236,7 @@ class Store:
             os.ftruncate(self._file, partial)
         except OSError as problem:
             raise StoreError(f"cannot write {self.path}: {why(problem)}") from problem
-        self.notice = f"the last line of {self.path} was incomplete: it was cut off, its node is done again"
+        self.notice = f"the last line of {self.path} was incomplete: it was cut off, its target is done again"
         return partial
 
 
@@ -208,7 +246,7 @@ def read_results(path: str | os.PathLike[str]) -> list[Counterfactual]:
     A last line whose writing was interrupted is left out, with a warning.
 
     Raises:
-        StoreError: the file is missing or damaged, or a node is in it twice.
+        StoreError: the file is missing or damaged, or a target is in it twice.
     """
     path = Path(path)
     results: dict[int | tuple[int, int], Counterfactual] = {}
@@ -254,4 +292,4 @@ def _repeated(path: Path, number: int, target: str) -> StoreError:
 
 def _shown(value: object) -> str:
     # A fingerprint of nothing in particular is empty.
-    return str(value) if value != "" else "none"
+    return str(value) if value not in ("", None) else "none"

@@ -1,0 +1,90 @@
+"""Edited graphs as the tensors that a model reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import Tensor
+
+    from butfor.copies import Copies
+    from butfor.graph import Graph
+
+__all__ = ["Inputs", "make_inputs"]
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What the model is given for some copies: tensors, or dictionaries of them by type."""
+
+    x: Any
+    edge_index: Any
+    fields: dict[str, Any]
+    centres: Tensor
+    owner: Tensor
+
+
+def make_inputs(graph: Graph, copies: Copies, names: Sequence[str]) -> Inputs:
+    """What the model reads of some copies, with these fields of nodes and edges."""
+    device = graph.device
+    centres, owner = (torch.from_numpy(part).to(device) for part in (copies.centres, copies.owner))
+    if graph.types is not None:
+        return _typed_inputs(graph, copies, names, centres, owner)
+    nodes = None if copies.nodes is None else torch.from_numpy(copies.nodes).to(device)
+    x = graph.x if nodes is None else graph.x[nodes]
+    if len(copies.rows):
+        at = tuple(torch.from_numpy(part).to(device) for part in (copies.rows, copies.features))
+        x = x.clone() if nodes is None else x
+        x[at] = torch.from_numpy(copies.values).to(x)
+    of_nodes, of_edges = graph.node_fields(), graph.edge_fields()
+    fields = {}
+    for name in names:
+        if name in of_edges:
+            fields[name] = _carried(of_edges[name], name, copies)
+        else:
+            fields[name] = of_nodes[name] if nodes is None else of_nodes[name][nodes]
+    return Inputs(x, torch.from_numpy(copies.edge_index).to(device), fields, centres, owner)
+
+
+def _typed_inputs(graph: Graph, copies: Copies, names: Sequence[str], centres: Tensor, owner: Tensor) -> Inputs:
+    device, types = graph.device, graph.types
+    assert types is not None
+    nodes = np.arange(graph.num_nodes) if copies.nodes is None else copies.nodes
+    kind = np.searchsorted(types.node_starts, nodes, side="right") - 1
+    relation = np.searchsorted(types.edge_starts, copies.columns, side="right") - 1
+    # Where each row stands among those of its own type.
+    order = np.argsort(kind, kind="stable")
+    begins = np.searchsorted(kind[order], np.arange(len(types.node_types)))
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order)) - begins[kind[order]]
+    local = nodes - types.node_starts[kind]
+    x = {
+        name: graph.data[name].x[torch.from_numpy(local[kind == number]).to(device)]
+        for number, name in enumerate(types.node_types)
+    }
+    edges: dict[Any, Tensor] = {}
+    fields: dict[str, dict[Any, Tensor]] = {name: {} for name in names}
+    for number, name in enumerate(types.relations):
+        mine = relation == number
+        edges[name] = torch.from_numpy(place[copies.edge_index[:, mine]]).to(device)
+        columns = torch.from_numpy(copies.columns[mine] - types.edge_starts[number]).to(device)
+        for field, values in fields.items():
+            stored = graph.data[name].get(field.removesuffix("_dict"))
+            if stored is not None:
+                values[name] = stored[columns]
+    return Inputs(x, edges, fields, torch.from_numpy(place).to(device)[centres], owner)
+
+
+def _carried(values: Tensor, name: str, copies: Copies) -> Tensor:
+    """What the edges of some copies carry."""
+    columns = torch.from_numpy(copies.columns).to(values.device)
+    carried = values[columns.clamp(min=0)] if len(values) else values.new_empty(len(columns), *values.shape[1:])
+    if bool((copies.columns < 0).any()):
+        carried[columns < 0] = torch.as_tensor(copies.carries.get(name, 1.0)).to(values)
+    return carried
