@@ -159,8 +159,8 @@ class Counting(Stack):
         return self.run(x * (1 + count % 3), edge_index)
 
 
-class SortedLSTM(Stack):
-    """An LSTM over the neighbours, which PyG wants sorted by receiver."""
+class Sorted(Stack):
+    """Neighbours in some order: PyG wants the edges sorted by receiver."""
 
     def forward(self, x, edge_index):
         return self.run(x, edge_index[:, edge_index[1].argsort(stable=True)])
@@ -217,7 +217,8 @@ def mlp(width: int, given: int = WIDTH) -> nn.Module:
 class Kind:
     """How to build a model, which fields of the graph it takes, and what is known about it.
 
-    ``relaxed``: soft edges can follow it. ``local``: it sees a neighbourhood and no more.
+    ``relaxed``: soft edges can follow it. ``local``: it sees a neighbourhood and no more. ``fragile``: it fails on
+    some graphs, such as one without edges.
     """
 
     build: Callable[[], nn.Module]
@@ -225,6 +226,7 @@ class Kind:
     probabilities: bool = False
     relaxed: bool = True
     local: bool = True
+    fragile: bool = False
 
     def make(self, data: Data) -> nn.Module:
         """The same model each time: nobody has run it, so no layer remembers anything."""
@@ -354,6 +356,13 @@ GLOBAL: dict[str, Kind] = {
     "GraphUNet": Kind(UNet, relaxed=False, local=False),
 }
 
+# PyG's own layers, which fail where there are no edges at all; a median also where the first node has none.
+# An LSTM reads as many neighbours as any node of the graph has, and nothing for those that are missing.
+FRAGILE: dict[str, Kind] = {
+    "median": Kind(lambda: Sorted(pyg.SAGEConv(W, CLASSES, aggr="median")), relaxed=False, local=False, fragile=True),
+    "LSTM": Kind(lambda: Sorted(pyg.SAGEConv(W, CLASSES, aggr="lstm")), relaxed=False, local=False, fragile=True),
+}
+
 
 def balance(model: nn.Module, data: Data, kind: Kind) -> nn.Module:
     """Match the classes evenly on this graph, half of the way to its last edge, so that edges decide."""
@@ -382,12 +391,20 @@ def kept(data: Data, kind: Kind, columns: Iterable[int]) -> tuple[Tensor, Tensor
 
 
 def scores_without(kind: Kind, data: Data, removed: Collection[Pair], directed: bool) -> Tensor:
-    """The scores of all nodes after these edges are cut from the whole graph, by a model that was never run."""
+    """The scores of all nodes after these edges are cut from the whole graph, by a model that was never run.
+
+    No numbers where a fragile model fails.
+    """
     gone = set(removed) if directed else {pair for u, v in removed for pair in ((u, v), (v, u))}
     columns = [number for number, pair in enumerate(data.edge_index.T.tolist()) if tuple(pair) not in gone]
     x, edge_index, fields = kept(data, kind, columns)
-    with torch.no_grad():
-        out = kind.make(data)(x, edge_index, **fields)
+    try:
+        with torch.no_grad():
+            out = kind.make(data)(x, edge_index, **fields)
+    except (IndexError, RuntimeError):
+        if not kind.fragile:
+            raise
+        return torch.full((data.num_nodes, CLASSES), torch.nan)
     return out.log() if kind.probabilities else out
 
 

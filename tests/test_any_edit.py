@@ -441,17 +441,11 @@ def check_after(case: Case, truth: Truth, result: Counterfactual) -> None:
 
 
 SEEDS = range(8)
-PARTS_ARE_COUNTED = "parts are counted, so an edge to another part makes up for a node that is cut off"
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_exact_proves_what_brute_force_over_all_edits_finds(
-    kind: str, seed: int, request: pytest.FixtureRequest
-) -> None:
-    if (kind, seed) == ("GAT with attributes", 7):
-        # 1 is cut off from 0, and 0 joined to 4.
-        request.applymarker(pytest.mark.xfail(strict=True, reason=PARTS_ARE_COUNTED))
+def test_exact_proves_what_brute_force_over_all_edits_finds(kind: str, seed: int) -> None:
     check_exact(random_case(kind, seed))
 
 
@@ -490,7 +484,7 @@ METHODS = (
     Greedy(),
     Greedy(width=2),
     CFGNN(epochs=15, lr=0.3, beta=0.1, start=0.3),
-    PRBCD(epochs=5, samples=5),
+    PRBCD(epochs=3, samples=3),
     GRBCD(epochs=6),
     RandomPerturbation(samples=100),
     RemoveEgo(),
@@ -698,7 +692,6 @@ def test_features_change_at_the_target_unless_it_is_said_where() -> None:
     assert nodes(nodes=[2]) == {2}
 
 
-@pytest.mark.xfail(strict=True, reason="distances are taken in the graph with all candidate edges added")
 def test_an_edge_that_may_be_added_does_not_bring_features_nearer() -> None:
     data = Data(x=torch.ones(8, 1), edge_index=both((i, i + 1) for i in range(7)))
     space = EditSpace(add=[(0, 7)], features=Features(values=[5.0], within=1))
@@ -715,7 +708,6 @@ def test_a_feature_has_one_value_at_a_time() -> None:
     assert butfor.explain(Votes(), data, 0, space=space).status is Status.IMPOSSIBLE
 
 
-@pytest.mark.xfail(strict=True, reason="a value given twice is two edits, so every set with it is listed twice")
 @pytest.mark.parametrize(
     "features",
     [Features(values=[-9.0, -9.0]), [Features(values=[-9.0]), Features(values=[-9.0, 3.0])]],
@@ -792,7 +784,6 @@ def test_an_added_edge_may_keep_together_what_a_deleted_one_parts() -> None:
     assert (result.status, result.lower_bound) == (Status.OPTIMAL, 2.0)
 
 
-@pytest.mark.xfail(strict=True, reason=PARTS_ARE_COUNTED)
 @pytest.mark.parametrize("method", [Exact(), Greedy()], ids=["Exact", "Greedy"])
 def test_an_edge_to_another_part_does_not_make_up_for_one_that_is_cut_off(method: butfor.methods.Method) -> None:
     # 0–1 and 2–3 are apart. To change 0 it must leave 1 and join 2, and then 1 is cut off from 0.
@@ -804,9 +795,6 @@ def test_an_edge_to_another_part_does_not_make_up_for_one_that_is_cut_off(method
 
 
 @pytest.mark.parametrize("model", ["Votes", "GCN"])
-@pytest.mark.xfail(
-    strict=True, reason="edits that cannot matter to the model are left out, but they may matter to the rule"
-)
 def test_an_added_edge_that_the_model_does_not_see_may_keep_together_what_a_deleted_one_parts(model: str) -> None:
     if model == "Votes":
         # 0 must leave 1. One round of votes at 0 sees nothing of an edge 1–2.
@@ -845,7 +833,6 @@ class DegreeVotes(torch.nn.Module):
         return torch.cat([-total, total], dim=1)
 
 
-@pytest.mark.xfail(strict=True, reason="edges among the outermost nodes are left out of the search as irrelevant")
 def test_a_model_that_counts_degrees_before_its_layers_is_searched_in_full() -> None:
     # A triangle. Without 1–2 both neighbours of 0 have one edge less, and vote -0.5.
     data = graph([0, 0, 0], [(0, 1), (0, 2), (1, 2)])
@@ -886,7 +873,6 @@ def test_members_of_a_group_far_away_go_too_and_are_named() -> None:
         assert result.after.probability == pytest.approx(float(scores.softmax(0)[0]), abs=1e-6)
 
 
-@pytest.mark.xfail(strict=True, reason="the sentence counts edges outside the neighbourhood among those inside it")
 def test_a_sentence_does_not_name_more_edges_than_there_are() -> None:
     data = graph([-0.5, 1, 0, 0, 0, 0, 0, 0, 0, 0], [(i, i + 1) for i in range(9)])
     space = EditSpace(groups={"all": [(0, 1), (6, 5), (8, 9)]})
@@ -933,7 +919,8 @@ def test_the_neighbourhood_with_additions_gives_the_scores_of_the_whole_graph(
     random = np.random.default_rng(0)
     count = len(problem.edits)
     new = np.flatnonzero(np.isin(np.arange(count), problem.edits.added.edit))
-    sets = [random.choice(count, size=size, replace=False) for size in (1, 2, 3, 5, 8, 12) for _ in range(4)]
+    sizes = [size for size in (1, 2, 3, 5, 8, 12) if size <= count]
+    sets = [random.choice(count, size=size, replace=False) for size in sizes for _ in range(4)]
     sets += [[one] for one in new[:10]] + [new]
     sets = [sorted(some) for some in sets if _one_value_each(problem.edits.records(some))]
     found = problem.ask(sets).logits
@@ -1005,15 +992,11 @@ def test_within_means_both_directions_of_a_directed_graph() -> None:
 
 
 @pytest.mark.parametrize("hops", [3, 4, 6])
-@pytest.mark.xfail(
-    strict=True, reason="nodes beyond the model's own reach are never joined, however many hops are given"
-)
 def test_within_reaches_as_far_as_was_said_even_where_the_model_does_not(hops: int) -> None:
     data = graph([1, 0, 0, -5, 0, 0, 0, 0], [(i, i + 1) for i in range(7)])
     assert (0, 3) in joined(data, 0, Within(hops=hops), rounds=1)
 
 
-@pytest.mark.xfail(strict=True, reason="nodes beyond the model's own reach are never joined: the proof is wrong")
 def test_a_proof_counts_all_pairs_that_were_allowed() -> None:
     # 0 is one hop from 1 and two from 2; one round of votes sees one hop. To join 0 and 2 is the cheapest by far.
     data = graph([-1, 1.5, -2], [(0, 1), (1, 2)])
@@ -1219,14 +1202,12 @@ def test_json_that_is_no_space_is_refused(plain: dict, message: str) -> None:
     ],
     ids=str,
 )
-@pytest.mark.xfail(strict=True, raises=(TypeError, IndexError), reason="a raw Python error instead of an InputError")
 def test_json_with_values_of_the_wrong_kind_is_refused(star: Data, plain: dict) -> None:
     with pytest.raises(InputError):
         butfor.explain(Votes(), star, 0, space=EditSpace.from_dict(plain))
 
 
 @pytest.mark.parametrize("plain", [{"protected": [[0.5, 1]]}, {"delete": "no"}], ids=str)
-@pytest.mark.xfail(strict=True, reason="taken as something else without a word: node 0.5 as 0, 'no' as True")
 def test_json_with_values_that_would_be_misread_is_refused(star: Data, plain: dict) -> None:
     with pytest.raises(InputError):
         butfor.explain(Votes(), star, 0, space=EditSpace.from_dict(plain))
@@ -1292,7 +1273,6 @@ def test_the_same_rules_have_the_same_fingerprint(star: Data, first: EditSpace, 
 
 
 @pytest.mark.parametrize(("first", "second"), SAME_RULES_TOLD_APART.values(), ids=SAME_RULES_TOLD_APART)
-@pytest.mark.xfail(strict=True, reason="the fingerprint depends on how rules are written down")
 def test_the_same_rules_have_the_same_fingerprint_however_written(
     star: Data, first: EditSpace, second: EditSpace
 ) -> None:
@@ -1350,5 +1330,5 @@ def test_a_file_of_results_goes_on_under_the_same_rules_and_no_others(star: Data
         assert list(store.done) == [0, 1]
         store.append(again.one(2))
     other = explainer(EditSpace(add=[(4, 0)], costs={(4, 0): 3.5, (1, 0): 2.0}))
-    with pytest.raises(StoreError, match="another set of edges that may go"):
+    with pytest.raises(StoreError, match="another edit space"):
         Store(path, Run.of(other))

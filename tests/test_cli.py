@@ -14,6 +14,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from butfor.api import explain
 from butfor.cli import main
 from butfor.cli.app import COMMANDS
 from butfor.cli.hyperparameters import make_method
@@ -22,7 +23,6 @@ from butfor.cli.nodes import parse_edges, parse_nodes
 from butfor.datasets import GENERATORS, load_graph, save_graph
 from butfor.errors import InputError
 from butfor.evaluation import evaluate
-from butfor.api import explain
 from butfor.explainer import Explainer
 from butfor.graph import Graph
 from butfor.methods import CFGNN, METHODS, Greedy, KeepEgo, RemoveSubgraph

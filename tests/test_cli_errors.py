@@ -114,7 +114,7 @@ def test_what_cannot_be_parsed(refused: Refused, argv: list[str], message: str) 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--lr", "0.1"], "--lr belongs to cf-gnn and remove-subgraph, not to exact"),
+        (["--lr", "0.1"], "--lr belongs to cf-gnn and prbcd and remove-subgraph, not to exact"),
         (["--method", "cf-gnn", "--width", "3"], "--width belongs to exact and greedy, not to cf-gnn"),
         (["--method", "random", "--published-choices"], "belongs to cf-gnn, not to random"),
         (["--width", "0"], "width is 0"),
@@ -228,9 +228,9 @@ def test_graph_files_that_cannot_be_read(refused: Refused, place: Path, tmp_path
 def test_many_graphs_and_integer_features(refused: Refused, place: Path, tmp_path: Path) -> None:
     for name, text in [("A", "1, 2\n"), ("graph_indicator", "1\n1\n2\n"), ("node_labels", "0\n1\n0\n")]:
         (tmp_path / f"Toy_{name}.txt").write_text(text)
-    message = f"{tmp_path} holds 2 graphs; graph classification is not supported yet$"
-    refused(explain(place, "--graph", str(tmp_path)), message)
-    refused(["train", str(tmp_path), "--out", str(place / "new")], message)
+    refused(explain(place, "--graph", str(tmp_path)), "which graphs were left for testing is not known here")
+    refused(explain(place, "--graph", str(tmp_path), "--nodes", "1"), "there are 2 graphs; nodes and links")
+    refused(["train", str(tmp_path), "--out", str(place / "new")], "there are 2 graphs, but a split .* at least 10")
     edges = torch.tensor([[0, 1], [1, 0]])
     torch.save(Data(x=torch.ones(2, 1, dtype=torch.long), edge_index=edges), tmp_path / "atoms.pt")
     refused(["train", str(tmp_path / "atoms.pt"), "--out", str(place / "new")], "GCN takes floating features")

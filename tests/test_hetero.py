@@ -586,9 +586,6 @@ class Named(torch.nn.Module):
         return torch.cat([-total, total], dim=1)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="layers named after relations are taken to work side by side, so one is not counted"
-)
 def test_layers_named_after_relations_may_work_one_after_another() -> None:
     data = HeteroData()
     data["user"].x, data["item"].x = torch.tensor([[-5.0]]), torch.tensor([[2.0], [2.0]])
@@ -679,7 +676,6 @@ def test_targets_that_do_not_fit_are_refused(target: object, node_type: str | No
 
 
 @pytest.mark.parametrize("node_type", [None, "editor"])
-@pytest.mark.xfail(strict=True, reason="the mask is measured first, against a graph of 0 nodes")
 def test_a_mask_does_not_hide_that_the_node_type_is_wrong(node_type: str | None) -> None:
     data = graph(0)
     with pytest.raises(InputError, match=r"node[ _]type"):

@@ -208,7 +208,7 @@ def test_checkpoints_that_cannot_be_written(tmp_path: Path, model: PaperGCN) -> 
     (tmp_path / "file").touch()
     with pytest.raises(ModelError, match=r"cannot write the checkpoint .*file"):
         save_checkpoint(tmp_path / "file", model, data_info={})
-    with pytest.raises(ModelError, match="checkpoints hold PaperGCN, not Linear"):
+    with pytest.raises(ModelError, match="checkpoints hold PaperGCN, GraphClassifier, not Linear"):
         save_checkpoint(tmp_path / "run", nn.Linear(2, 2), data_info={})
     with pytest.raises(ModelError, match="must be plain JSON values"):
         save_checkpoint(tmp_path / "run", model, data_info={"data": object()})
@@ -242,7 +242,7 @@ def test_missing_and_damaged_checkpoints(folder: Path, tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"schema": 99}, "has schema 99, but this butfor reads 1"),
-        ({"architecture": "os.system"}, "is of a 'os.system', but only PaperGCN can be rebuilt"),
+        ({"architecture": "os.system"}, "is of a 'os.system', but only PaperGCN, GraphClassifier can be rebuilt"),
         ({"arguments": {"in_channels": 10}}, "must give the arguments in_channels, num_classes, hidden"),
         ({"arguments": {"in_channels": 10, "num_classes": "2", "hidden": 20}}, "says num_classes is '2'"),
         (

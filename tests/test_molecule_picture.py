@@ -13,9 +13,9 @@ import pytest
 
 from butfor.datasets import load_graphs
 from butfor.errors import InputError
-from butfor.report.molecule import ADDED, TRUTH, draw_molecule
-from butfor.report.rings import ring_systems, smallest_rings
-from butfor.report.sketch import Sketch
+from butfor.report.molecules.drawing import TRUTH, draw_molecule
+from butfor.report.molecules.rings import ring_systems, smallest_rings
+from butfor.report.molecules.sketch import Sketch
 from butfor.report.style import REMOVED
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def test_what_is_marked() -> None:
         NITROANILINE, NITROANILINE_BONDS, removed=[(7, 6), (0, 1)], added=[(1, 4)], truth=[(6, 7), (6, 8)]
     )
     assert legend(figure) == ["removed bond", "added bond", "ground truth"]
-    for gid, colour, lines in (("removed-bonds", REMOVED, 3), ("added-bonds", ADDED, 1), ("truth-bonds", TRUTH, 2)):
+    for gid, colour, lines in (("removed-bonds", REMOVED, 3), ("added-bonds", NEW, 1), ("truth-bonds", TRUTH, 2)):
         assert matplotlib.colors.to_hex(collection(figure, gid).get_color()[0]) == colour
         assert len(collection(figure, gid).get_paths()) == lines
     assert collection(figure, "removed-bonds").get_linestyle()[0][1] is not None

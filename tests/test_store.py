@@ -92,7 +92,7 @@ def test_a_run_is_continued(full: Path) -> None:
         ("model_id", "ffff", r"another model \(c3d4 instead of ffff\)"),
         ("method", "KeepEgo()", r"another method \(Greedy\(width=64\) instead of KeepEgo\(\)\)"),
         ("goal", "class 1", "another goal"),
-        ("space_id", "ffff", r"another set of edges that may go \(none instead of ffff\)"),
+        ("space_id", "ffff", r"another edit space \(none instead of ffff\)"),
         ("seed", 1, r"another seed \(0 instead of 1\)"),
         ("directed", True, "directed or not"),
     ],

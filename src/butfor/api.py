@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from torch_geometric.data import Data, HeteroData
+from torch_geometric.data import Batch, Data, HeteroData
 from tqdm import tqdm
 
 from butfor.errors import InputError
@@ -121,6 +121,8 @@ def explain(
         "probabilities": probabilities,
         "seed": seed,
     }
+    if isinstance(data, Batch) and target is None:
+        data = data.to_data_list()
     if not isinstance(data, (Data, HeteroData)):
         if target is not None or not isinstance(data, Iterable):
             raise InputError("give one graph to explain its nodes or links; several graphs are explained as wholes")
@@ -130,7 +132,7 @@ def explain(
             for number, graph in enumerate(graphs)
         )
         return list(_shown(explained, len(graphs), progress))
-    given = as_targets(target, _num_nodes(data, node_type))
+    given = as_targets(target, lambda: _num_nodes(data, node_type))
     targets = given if isinstance(given, list) else [given]
     task = task_of(targets[0] if targets else 0)
     explainer = Explainer.of(model, data, task=task, node_type=node_type, **settings)
@@ -141,7 +143,10 @@ def explain(
 
 def _num_nodes(data: Data | HeteroData, node_type: str | None) -> int:
     if isinstance(data, HeteroData):
-        return int(data[node_type].num_nodes) if node_type in data.node_types else 0
+        if node_type not in data.node_types:
+            known = " or ".join(map(repr, data.node_types))
+            raise InputError(f"node_type is {node_type!r}; say which is meant: node_type={known}")
+        return int(data[node_type].num_nodes)
     return int(data.num_nodes or 0)
 
 

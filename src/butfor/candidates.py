@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import torch
 
-from butfor.edits import Changes
 from butfor.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+
+    from numpy.typing import NDArray
 
     from butfor.graph import Graph, LinkKey, Neighbourhood
 
@@ -34,8 +35,8 @@ class Within:
     cost: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.hops < 1 or self.most < 1:
-            raise InputError(f"{self} allows no pair; give at least 1 hop and 1 pair")
+        if not _is_whole(self.hops) or not _is_whole(self.most) or self.hops < 1 or self.most < 1:
+            raise InputError(f"{self} allows no pair; give at least 1 hop and 1 pair, in whole numbers")
         check_cost(self.cost, "an added edge")
 
     def pairs(self, graph: Graph, near: Neighbourhood) -> tuple[dict[LinkKey, float], str]:
@@ -43,7 +44,7 @@ class Within:
         close = np.flatnonzero(near.distance <= self.hops)
         close = close[np.lexsort([close, near.distance[close]])]
         # A node's pair with the target comes before its pairs with others, so so many nodes have enough pairs.
-        enough = close[: self.most + len(near.edges) + 1]
+        enough = close[: self.most + len(near.edges) + 2]
         first, second = np.triu_indices(len(enough), 1)
         order = np.lexsort([second, first, (near.distance[enough][first] + near.distance[enough][second])])
         ids = near.nodes[enough]
@@ -89,8 +90,17 @@ class Features:
     def __post_init__(self) -> None:
         if isinstance(self.values, str) and self.values != "flip":
             raise InputError(f"feature values are {self.values!r}; give 'flip' or a list of numbers")
+        if self.between is not None and len(self.between) != 2:
+            raise InputError(f"between is {self.between}; give the two ends of a range")
         if self.between is not None and not self.between[0] < self.between[1]:
             raise InputError(f"a feature between {self.between[0]} and {self.between[1]} has no room; give low < high")
+        for name in ("columns", "nodes"):
+            value = getattr(self, name)
+            whole = value is None or (not isinstance(value, (int, str)) and all(map(_is_whole, value)))
+            if not whole:
+                raise InputError(f"{name} of features is {value!r}; give a list of whole numbers")
+        if not _is_whole(self.within) or self.within < 0:
+            raise InputError(f"within is {self.within!r}; give a whole number of hops")
         if self.steps < 2:
             raise InputError(f"steps is {self.steps}; a range has two ends at least")
         if not all(np.isfinite(value) for value in self._choices or ()):
@@ -117,18 +127,28 @@ class Features:
         for node in self.nodes or ():
             graph.check_node(node)
 
-    def changes(self, graph: Graph, near: Neighbourhood) -> Changes:
-        """What may change around one target; edits are numbered from 0.
+    @property
+    def plain(self) -> tuple[object, ...]:
+        """The rule in one way of writing it, however it was written."""
+        columns = None if self.columns is None else sorted(set(self.columns))
+        nodes = None if self.nodes is None else sorted(set(self.nodes))
+        choices = None if self._choices is None else sorted(set(self._choices))
+        return columns, nodes, choices, self.within, float(self.cost)
+
+    def changes(
+        self, graph: Graph, near: Neighbourhood, around: Neighbourhood
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        """What may change: positions of nodes, features, what they are and what they may be.
 
         Raises:
             InputError: a feature that is to be flipped is neither 0 nor 1.
         """
-        inside = near.distance <= self.within if self.nodes is None else np.isin(near.nodes, list(self.nodes))
-        positions = np.flatnonzero(inside)
+        close = around.nodes[around.distance <= self.within] if self.nodes is None else np.array(list(self.nodes))
+        positions = np.flatnonzero(np.isin(near.nodes, close))
         columns = np.arange(graph.x.size(1)) if self.columns is None else np.array(self.columns, dtype=np.int64)
-        x = graph.x[torch.from_numpy(near.nodes[positions]).to(graph.x.device)].cpu().double().numpy()[:, columns]
+        rows = torch.from_numpy(near.nodes[positions]).to(graph.x.device)
         node, feature = (part.ravel() for part in np.meshgrid(positions, columns, indexing="ij"))
-        before = x.ravel()
+        before = graph.x[rows].cpu().double().numpy()[:, columns].ravel()
         if self._choices is None:
             odd = np.flatnonzero((before != 0) & (before != 1))
             if len(odd):
@@ -137,15 +157,17 @@ class Features:
                     f"feature {feature[first]} of node {near.nodes[node[first]]} is {before[first]:g}; only 0 and 1 "
                     "can be flipped, so give the values it may have: Features(values=[...])"
                 )
-            after = 1 - before
-        else:
-            count = len(self._choices)
-            node, feature, before = np.repeat(node, count), np.repeat(feature, count), np.repeat(before, count)
-            after = np.resize(np.array(self._choices), len(before))
-            # Setting a feature to what it is would be no edit; stored numbers are rounded to the graph's own kind.
-            kept = torch.from_numpy(after).to(graph.x.dtype).double().numpy() != before
-            node, feature, before, after = node[kept], feature[kept], before[kept], after[kept]
-        return Changes(node, feature, before, after, np.arange(len(node)))
+            return node, feature, before, 1 - before
+        count = len(self._choices)
+        node, feature, before = np.repeat(node, count), np.repeat(feature, count), np.repeat(before, count)
+        after = np.resize(np.array(self._choices), len(before))
+        # Setting a feature to what it is would be no edit; stored numbers are rounded to the graph's own kind.
+        other = torch.from_numpy(after).to(graph.x.dtype).double().numpy() != before
+        return node[other], feature[other], before[other], after[other]
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def check_cost(cost: float, what: str) -> None:
@@ -154,5 +176,6 @@ def check_cost(cost: float, what: str) -> None:
     Raises:
         InputError: naming it.
     """
-    if not (np.isfinite(cost) and cost > 0):
+    number = isinstance(cost, (int, float, np.number)) and not isinstance(cost, bool)
+    if not (number and np.isfinite(cost) and cost > 0):
         raise InputError(f"the cost of {what} is {cost}; give a positive number")

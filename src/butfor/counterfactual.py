@@ -191,8 +191,10 @@ class Counterfactual:
         removed = [edit for edit in self.edits if isinstance(edit, Deletion)]
         if len(removed) == len(self.edits):
             which = "this 1" if len(removed) == 1 else f"these {len(removed)}"
+            # Edges that go together may lie beyond the neighbourhood, whose edges are counted.
+            of = f"of its {self.edges} edges" if len(removed) <= self.edges else "edges"
             named = ", ".join(_some([self._link(edit) for edit in removed]))
-            return f"{head} But for {which} of its {self.edges} edges it would be {self.after}: {named}."
+            return f"{head} But for {which} {of} it would be {self.after}: {named}."
         ways = []
         if removed:
             ways.append(f"without {_listed('edge', [self._link(edit) for edit in removed])}")
@@ -235,7 +237,7 @@ class Counterfactual:
         Raises:
             InputError: the graph is not known and was not given.
         """
-        from butfor.report.molecule import draw_molecule
+        from butfor.report.molecules.drawing import draw_molecule
         from butfor.report.picture import draw
         from butfor.report.scene import Scene
 

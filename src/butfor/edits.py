@@ -277,21 +277,22 @@ class Edits:
         return numbers
 
     def _connected(self, sets: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether the neighbourhood falls into no more parts than it did before."""
-        nodes = self.neighbourhood.num_nodes
-        empty = np.full((1, 1), -1)
-        before = self._parts(self.chosen(empty), nodes)[0]
-        whole: NDArray[np.bool_] = self._parts(self.chosen(sets), nodes) <= before
+        """Whether nodes that hung together before still do."""
+        before, after = self._parts(np.full((1, 1), -1))[0], self._parts(sets)
+        # Each part of before lies in one part of after: as many pairs of the two as there were parts.
+        pairs = np.sort(before * (after.max() + 1) + after, axis=1)
+        whole: NDArray[np.bool_] = (np.diff(pairs, axis=1) != 0).sum(axis=1) == len(np.unique(before)) - 1
         return whole
 
-    def _parts(self, chosen: NDArray[np.bool_], nodes: int) -> NDArray[np.int64]:
-        copy, column = np.nonzero(self.present(chosen))
+    def _parts(self, sets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The number of the part that each node is in, after each set."""
+        nodes = self.neighbourhood.num_nodes
+        copy, column = np.nonzero(self.present(self.chosen(sets)))
         ends = self.all_ends[:, column] + copy * nodes
-        size = len(chosen) * nodes
+        size = len(sets) * nodes
         joined = coo_array((np.ones(len(copy), dtype=bool), tuple(ends)), shape=(size, size))
-        labels = csgraph.connected_components(joined, directed=False)[1].reshape(len(chosen), nodes)
-        labels.sort(axis=1)
-        parts: NDArray[np.int64] = 1 + (np.diff(labels, axis=1) != 0).sum(axis=1)
+        labels = csgraph.connected_components(joined, directed=False)[1]
+        parts: NDArray[np.int64] = labels.reshape(len(sets), nodes).astype(np.int64)
         return parts
 
     def records(self, chosen: EditSet) -> tuple[Edit, ...]:

@@ -139,11 +139,12 @@ class Explainer:
         wanted = self.poser.goal.wanted
         if wanted is None or not targets:
             return
-        classes = self.predictor.intact(targets).argmax(1).tolist()
-        already = [target for target, label in zip(targets, classes, strict=True) if label == wanted]
+        scores = self.predictor.intact(targets)
+        reached = self.poser.goal.judge(scores, scores.argmax(1).cpu().numpy())[1]
+        already = [target for target, done in zip(targets, reached, strict=True) if done]
         if already:
             task = self.predictor.task
-            which = "" if not already[0] else f" (the first is {task} {' '.join(map(str, already[0]))})"
+            which = f" (the first is {task} {' '.join(map(str, already[0] or [self.number]))})"
             raise InputError(
                 f"class {wanted} ('{self.scene.class_name(wanted)}') is wanted, but {len(already)} of the "
                 f"{len(targets)} {task}s are predicted so already{which}; leave them out"

@@ -38,11 +38,11 @@ class Goal:
     def __str__(self) -> str:
         words = ["any other class" if self.wanted is None else f"class {self.wanted}"]
         if self.threshold is not None:
-            words.append(f"above or below {self.threshold:g}")
+            words.append(f"above or below {_exactly(self.threshold)}")
         if self.least:
-            words.append(f"by at least {self.least:g}")
+            words.append(f"by at least {_exactly(self.least)}")
         if self.probability is not None:
-            words.append(f"with a probability of at least {self.probability:g}")
+            words.append(f"with a probability of at least {_exactly(self.probability)}")
         return ", ".join(words)
 
     @property
@@ -104,3 +104,9 @@ class Goal:
             with np.errstate(invalid="ignore"):
                 met &= self.probability * np.exp(scores - scores.max(axis=1)[:, None]).sum(axis=1) <= 1
         return margins, met
+
+
+def _exactly(number: float) -> str:
+    """A short number if it says all; goals that differ must read differently."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(float(number))

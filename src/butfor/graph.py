@@ -212,6 +212,10 @@ class Graph:
         same: list[int] = columns[(kind == relation) & (first == u) & (second == v)].tolist()
         return same
 
+    def count_into(self, nodes: NDArray[np.int64], flow: Flow) -> int:
+        """How many edges bring messages to these nodes."""
+        return int(self._counts(nodes, flow).sum())
+
     def links(self, near: Neighbourhood) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """For each edge column of a neighbourhood its link: two positions and the number of its relation."""
         if self.types is not None:

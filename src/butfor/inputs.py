@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,23 +11,34 @@ import torch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from butfor.copies import Copies
     from butfor.graph import Graph
 
-__all__ = ["Inputs", "make_inputs"]
+__all__ = ["Inputs", "make_inputs", "noisy"]
 
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What the model is given for some copies: tensors, or dictionaries of them by type."""
+    """What the model is given for some copies: tensors, or dictionaries of them by type.
+
+    Attributes:
+        x: the features.
+        edge_index: the edges.
+        fields: what else it takes of nodes and edges.
+        centres: the rows of the targets.
+        owner: the copy that each row belongs to.
+        batch: the graph that each row belongs to; the same unless the graph was of several parts before.
+    """
 
     x: Any
     edge_index: Any
     fields: dict[str, Any]
     centres: Tensor
     owner: Tensor
+    batch: Tensor
 
 
 def make_inputs(graph: Graph, copies: Copies, names: Sequence[str]) -> Inputs:
@@ -49,7 +60,30 @@ def make_inputs(graph: Graph, copies: Copies, names: Sequence[str]) -> Inputs:
             fields[name] = _carried(of_edges[name], name, copies)
         else:
             fields[name] = of_nodes[name] if nodes is None else of_nodes[name][nodes]
-    return Inputs(x, torch.from_numpy(copies.edge_index).to(device), fields, centres, owner)
+    batch = owner
+    if isinstance(graph.data.get("batch"), torch.Tensor):
+        # Graphs that were joined before keep apart in every copy.
+        own = graph.data.batch if nodes is None else graph.data.batch[nodes]
+        batch = owner * (int(graph.data.batch.max()) + 1) + own
+    return Inputs(x, torch.from_numpy(copies.edge_index).to(device), fields, centres, owner, batch)
+
+
+def noisy(inputs: Inputs, where: NDArray[np.bool_], graph: Graph) -> Inputs:
+    """The same inputs of the whole graph with other features of some nodes: shuffled, and far larger if they may be."""
+    generator = torch.Generator().manual_seed(0)
+
+    def changed(x: Tensor, rows: NDArray[np.bool_]) -> Tensor:
+        at = torch.from_numpy(rows).to(x.device).nonzero().flatten()
+        values = x[at][torch.randperm(len(at), generator=generator).to(x.device)]
+        if x.is_floating_point():
+            noise = torch.randn(values.shape, generator=generator).to(x)
+            values = 10 * (values + (1 + x.abs().max()) * noise)
+        return x.index_put((at,), values)
+
+    if graph.types is None:
+        return replace(inputs, x=changed(inputs.x, where))
+    parts = np.split(where, graph.types.node_starts[1:-1])
+    return replace(inputs, x={kind: changed(x, part) for (kind, x), part in zip(inputs.x.items(), parts, strict=True)})
 
 
 def _typed_inputs(graph: Graph, copies: Copies, names: Sequence[str], centres: Tensor, owner: Tensor) -> Inputs:
@@ -78,7 +112,7 @@ def _typed_inputs(graph: Graph, copies: Copies, names: Sequence[str], centres: T
             stored = graph.data[name].get(field.removesuffix("_dict"))
             if stored is not None:
                 values[name] = stored[columns]
-    return Inputs(x, edges, fields, torch.from_numpy(place).to(device)[centres], owner)
+    return Inputs(x, edges, fields, torch.from_numpy(place).to(device)[centres], owner, owner)
 
 
 def _carried(values: Tensor, name: str, copies: Copies) -> Tensor:

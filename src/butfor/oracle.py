@@ -19,6 +19,7 @@ from butfor.edits import pack
 from butfor.predictor import FAILURES
 from butfor.soften import soft_edges
 from butfor.untouched import untouched
+from butfor.verify import scores_after
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,7 +159,7 @@ class ModelOracle(Oracle):
         return list(torch.split(together, [len(sets) for _, sets in asked]))
 
     def _answers(self, run: list[tuple[Edits, NDArray[np.int64]]]) -> Tensor:
-        """One run of the model; where it fails on an edited graph, no numbers."""
+        """One run of the model; where it fails on a neighbourhood, of the whole graph."""
         try:
             return self.predictor(Copies.of(run))
         except FAILURES:
@@ -169,9 +170,8 @@ class ModelOracle(Oracle):
             edits, sets = single[0]
             if not (sets >= 0).any():
                 raise
-            # It must be the edits: a model that fails on the intact graph too has failed for good.
-            self.predictor(Copies.of([(edits, pack([()]))]))
-            return torch.full_like(self.predictor.logits[:1], torch.nan)
+            # What fails on a part may do on the whole graph, and that is what counts.
+            return scores_after(self.predictor, edits, sets[0][sets[0] >= 0])[None]
 
     def relax(self, asked: Sequence[Edits]) -> Relaxation | None:
         """By soft edges and features, if 0/1 weights give what the true edits give on these targets."""
@@ -188,7 +188,9 @@ class ModelOracle(Oracle):
     def _relaxed(self, asked: Sequence[Edits]) -> Relaxation | None:
         try:
             relaxation = _ModelRelaxation(self, asked)
-            return relaxation if self._faithful(relaxation, asked) else None
+            weights = torch.ones(int(relaxation.pointers[-1])).to(self.predictor.logits).requires_grad_()
+            has_gradient = relaxation.logits(weights).requires_grad
+            return relaxation if has_gradient and self._faithful(relaxation, asked) else None
         except (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError):
             # A layer is called in a way that soft edges do not know.
             return None
@@ -212,11 +214,14 @@ class ModelOracle(Oracle):
         give the whole graph's scores. The edges into these nodes that it does have matter no more than those.
         """
         near = edits.neighbourhood
-        if near.hops is None:
+        rim = near.nodes[near.distance == near.hops]
+        receiver = edits.all_ends[1 if self.predictor.flow == "source_to_target" else 0]
+        inside = np.isin(near.nodes[receiver[: near.num_edges]], rim).sum()
+        if near.hops is None or self.graph.count_into(rim, self.predictor.flow or "source_to_target") == inside:
+            # Where nothing was left out nothing was seen.
             return np.ones(len(edits), dtype=bool)
         relevant = np.zeros(len(edits) + 1, dtype=bool)
         relevant[edits.changes.edit] = True
-        receiver = edits.all_ends[1 if self.predictor.flow == "source_to_target" else 0]
         owner = np.concatenate([edits.edit_of, np.resize(edits.added.edit, len(edits.new_ends))])
         relevant[owner[near.distance[receiver] < near.hops]] = True
         return relevant[:-1]

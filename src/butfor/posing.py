@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
+from butfor.copies import Copies
 from butfor.edits import pack
 from butfor.errors import ModelError
 from butfor.gcn.oracle import gcn_oracle
+from butfor.inputs import noisy
 from butfor.oracle import ModelOracle
 from butfor.predictor import FAILURES
 from butfor.problem import Problem
+from butfor.untouched import untouched
 from butfor.verify import scores_after
 
 if TYPE_CHECKING:
@@ -55,6 +59,7 @@ class Poser:
     space: EditSpace
     seed: int
     _probed: int = field(default=0, init=False, repr=False)
+    _apart: bool = field(default=False, init=False, repr=False)
     _ahead: dict[tuple[int, ...], Neighbourhood] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -70,11 +75,14 @@ class Poser:
         logits = self.predictor.intact([target])[0]
         while True:
             edits, note = self._edits(target)
-            for oracle in self._oracles:
+            for oracle in self._oracles if self._sees_no_further(edits, logits) else ():
                 if self._agrees(oracle, edits, logits):
+                    self._probed += 1
                     if target and self.hops is None:
                         note = f"{WHOLE_GRAPH} {note}".strip()
                     return Problem(self.graph, self.predictor, oracle, edits, self.goal, logits, self.seed, note)
+                # What was seen once of whole graphs side by side holds for all targets.
+                self._apart |= oracle is self._general and self.hops is None
             self._widen(edits)
 
     def _widen(self, edits: Edits) -> None:
@@ -106,17 +114,20 @@ class Poser:
         near = self._ahead.pop(target, None)
         if near is None or near.hops != self.hops:
             near = self.graph.neighbourhood(target, self.hops, self._flow)
-        if not self.space.add:
+        if not self.space.add and not self.space.features:
             return self.space.edits(self.graph, near), ""
-        joins, note = self.space.joins(self.graph, near)
-        near = self.graph.neighbourhood(target, self.hops, self._flow, joins)
-        return self.space.edits(self.graph, near, joins), note
+        # What is near enough to be joined or changed may lie beyond what the model sees.
+        wide = None if self.hops is None else max(self.hops, self.space.widest)
+        around = near if wide == self.hops else self.graph.neighbourhood(target, wide, self._flow)
+        joins, note = self.space.joins(self.graph, around)
+        near = self.graph.neighbourhood(target, self.hops, self._flow, joins) if joins else near
+        return self.space.edits(self.graph, near, around, joins), note
 
     @property
     def _oracles(self) -> tuple[Oracle, ...]:
         """What may answer, the quickest first."""
         quick = () if self._fast is None else (self._fast,)
-        together = (self._general,) if self.predictor.separable else ()
+        together = (self._general,) if self.predictor.separable and not self._apart else ()
         alone = (self._one_at_a_time,) if self.hops is None else ()
         return (*quick, *together, *alone)
 
@@ -132,16 +143,35 @@ class Poser:
     def _one_at_a_time(self) -> Oracle:
         return ModelOracle(self.predictor, self.graph, separable=False)
 
+    def _sees_no_further(self, edits: Edits, logits: Tensor) -> bool:
+        """Whether the target's scores stay the same when all that lies outside the neighbourhood is replaced by noise.
+
+        A maximum over all nodes may happen to lie inside; only noise shows that it is looked for outside.
+        """
+        outside = np.ones(self.graph.num_nodes, dtype=bool)
+        outside[edits.neighbourhood.nodes] = False
+        if self._probed >= PROBED or not outside.any():
+            return True
+        far = outside[self.graph.edge_index].all(axis=0)
+        copies = Copies.whole(self.graph, [edits.neighbourhood.targets])
+        kept = np.flatnonzero(~far)
+        copies = replace(copies, edge_index=copies.edge_index[:, kept], columns=copies.columns[kept])
+        with untouched(self.predictor.model), torch.no_grad():
+            try:
+                scores = self.predictor.score(noisy(self.predictor.inputs(copies), outside, self.graph))
+            except FAILURES:
+                return True
+        return _same(scores[0], logits)
+
     def _agrees(self, oracle: Oracle, edits: Edits, logits: Tensor) -> bool:
         # The place must be large enough, and a copy edited beyond recognition beside it must not disturb it.
         everything = edits.tidy(np.ones((1, len(edits)), dtype=bool))[0]
         sets = [np.arange(0), np.flatnonzero(everything)]
         truths = {0: logits}
-        if self.hops is not None and self._probed < PROBED:
-            self._probed += 1
-            half = np.random.default_rng(self._probed).permutation(sets[1])[: len(sets[1]) // 2 + 1]
-            sets.append(np.sort(half))
-            rows = (1, 2) if self._probed == 1 else (2,)
+        if self._probed < PROBED:
+            order = np.random.default_rng(self._probed).permutation(sets[1])
+            sets += [np.sort(order[: len(order) // 2 + 1]), np.sort(order[-1 - len(order) // 8 :])]
+            rows = (1, 2, 3) if self._probed == 0 else (2,)
             truths |= {row: scores_after(self.predictor, edits, sets[row]) for row in rows}
         try:
             scores = oracle.logits([(edits, pack(sets))])[0]

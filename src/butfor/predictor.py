@@ -66,6 +66,8 @@ class Predictor:
         node_type: in a graph of several types, the type that is predicted.
         fields: what of the graph besides features and edges it takes as well.
         takes: the names of all arguments of ``forward``.
+        wants_batch: whether it is told which copy each node belongs to: always if it predicts whole graphs, else only
+            if it cannot do without or the graph says so.
         threshold: where the upper of two classes begins; None for a model that scores classes.
         probabilities: whether it returns probabilities; scores are then their logarithms.
         depth: how many times it passes messages along edges, counted while it ran.
@@ -82,6 +84,7 @@ class Predictor:
     node_type: str | None
     fields: tuple[str, ...]
     takes: frozenset[str]
+    wants_batch: bool
     threshold: float | None
     probabilities: bool
     depth: int
@@ -107,6 +110,8 @@ class Predictor:
             InputError: the type of the nodes is missing or unknown.
         """
         takes = frozenset(_accepted(model))
+        if task != "link" and _required(model, "edge_label_index"):
+            raise ModelError(f"{type(model).__name__} predicts links; ask about a pair of nodes, butfor.Pair(3, 9)")
         if task == "link" and "edge_label_index" not in takes and not _has_decoder(model):
             raise ModelError(
                 f"{type(model).__name__} does not say how it predicts links: its forward must take edge_label_index, "
@@ -119,6 +124,7 @@ class Predictor:
             node_type=_checked_type(graph, task, node_type),
             fields=_fields(graph, takes),
             takes=takes,
+            wants_batch="batch" in takes and (task == "graph" or "batch" in graph.data or _required(model, "batch")),
             threshold=threshold,
             probabilities=False,
             depth=0,
@@ -150,7 +156,7 @@ class Predictor:
         elif probabilities is None:
             sums_to_one = torch.allclose(out.sum(-1), torch.ones(()).to(out), atol=1e-4)
             probabilities = bool((out >= 0).all() and sums_to_one)
-        depth = _depth(calls, graph)
+        depth = _depth(model, calls, graph)
         flows = {layer.flow for layer in layers.values()}
         drafted = replace(draft, probabilities=probabilities)
         return replace(
@@ -203,7 +209,7 @@ class Predictor:
     @property
     def separable(self) -> bool:
         """Whether it can tell copies side by side apart: a model of whole graphs needs to be told which is which."""
-        return self.task != "graph" or "batch" in self.takes
+        return self.task != "graph" or self.wants_batch
 
     def inputs(self, copies: Copies) -> Inputs:
         """The tensors that the model reads."""
@@ -221,8 +227,8 @@ class Predictor:
             extra: dict[str, Any] = {}
             if self.task == "link":
                 extra["edge_label_index"] = inputs.centres.T
-            elif self.task == "graph" and "batch" in self.takes:
-                extra["batch"] = inputs.owner
+            if self.wants_batch:
+                extra["batch"] = inputs.batch
             out = self.model(inputs.x, inputs.edge_index, **inputs.fields, **extra)
         if isinstance(out, dict) and self.node_type in out:
             out = out[self.node_type]
@@ -234,7 +240,7 @@ class Predictor:
             _check_shape(out, total, f"each of the {total} nodes", name, self.threshold)
             return out[inputs.centres[:, 0]]
         expected = rows if self.task == "link" else int(inputs.owner.max()) + 1
-        if self.task == "graph" and len(out) == len(inputs.owner) > expected:
+        if self.task == "graph" and out.dim() == 2 and len(out) == len(inputs.owner) > expected:
             raise ModelError(
                 f"{name} scores each node, and a whole graph is asked about: is it a node classifier, and "
                 "which node is meant?"
@@ -244,24 +250,25 @@ class Predictor:
 
     def _scores(self, out: Tensor) -> Tensor:
         if self.threshold is not None:
-            above = out.reshape(len(out)) - self.threshold
+            above = out.reshape(-1) - self.threshold
             # Two classes, below and above: only their difference counts.
             return torch.stack([torch.zeros_like(above), above], dim=1)
         return out.clamp_min(torch.finfo(out.dtype).tiny).log() if self.probabilities else out
 
 
-def _depth(calls: Counter[str], graph: Graph) -> int:
+def _depth(model: nn.Module, calls: Counter[str], graph: Graph) -> int:
     """How many times messages are passed one after another, from how often each layer passed them.
 
-    In a graph of several types the layers that PyG makes of one, one for each relation and named after it, work
-    side by side.
+    In a graph of several types the layers that PyG makes of one, a dictionary with one for each relation, work side
+    by side.
     """
     if graph.types is None:
         return calls.total()
     stages: dict[str, int] = {}
     for name, count in calls.items():
         parent, _, own = name.rpartition(".")
-        side_by_side = any(all(part in own for part in relation) for relation in graph.types.relations)
+        named = any(all(part in own for part in relation) for relation in graph.types.relations)
+        side_by_side = named and isinstance(model.get_submodule(parent), torch.nn.ModuleDict)
         stage = parent if side_by_side else name
         stages[stage] = max(stages.get(stage, 0), count)
     return sum(stages.values())
@@ -290,6 +297,11 @@ def _accepted(model: nn.Module) -> set[str]:
 
 def _overrides_forward(model: nn.Module) -> bool:
     return getattr(type(model).forward, "__name__", "") != "_forward_unimplemented"
+
+
+def _required(model: nn.Module, name: str) -> bool:
+    parameter = inspect.signature(model.forward).parameters.get(name)
+    return parameter is not None and parameter.default is parameter.empty
 
 
 def _has_decoder(model: nn.Module) -> bool:

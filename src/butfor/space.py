@@ -67,6 +67,9 @@ class EditSpace:
         Raises:
             InputError: a field is unknown or makes no sense.
         """
+        for name, kind, what in (("carries", Mapping, "names and values"), ("protected", Collection, "a list")):
+            if not isinstance(plain.get(name, {}), kind):
+                raise InputError(f"{name} of an edit space is {plain[name]!r}; give {what}")
         unknown = set(plain) - {item.name for item in fields(cls)}
         if unknown:
             raise InputError(f"an edit space has no field {sorted(unknown)[0]!r}")
@@ -84,13 +87,13 @@ class EditSpace:
                 else [[_link(one) for one in group] for group in groups]
             )
             add = given.get("add", ())
-            given["add"] = Within(**add) if isinstance(add, Mapping) else [(int(u), int(v)) for u, v in add]
+            given["add"] = Within(**add) if isinstance(add, Mapping) else [_link(pair) for pair in add]
             rules = given.get("features", ())
             given["features"] = [Features(**rule) for rule in ([rules] if isinstance(rules, Mapping) else rules)]
             if given.get("relations") is not None:
                 given["relations"] = [tuple(relation) for relation in given["relations"]]
             return cls(**given)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
             raise InputError(f"this is no edit space: {error}") from error
 
     def __getstate__(self) -> dict[str, Any]:
@@ -118,15 +121,27 @@ class EditSpace:
         """A short hash of the rules, however they are written down; empty where there are none."""
         if self._plain:
             return ""
-        keys = graph.link_key
-        allowed = None if self.allowed is None else sorted(map(keys, self.allowed))
-        costs = sorted((one if isinstance(one, str) else str(keys(one)), cost) for one, cost in self.costs.items())
-        groups = sorted((name, sorted(map(keys, group))) for name, group in self._groups.items())
-        add = self.add if isinstance(self.add, Within) else sorted(map(keys, self.add))
-        relations = None if self.relations is None else sorted(map(graph.relation, self.relations))
-        rules = (sorted(map(keys, self.protected)), allowed, costs, self.delete, relations, groups, add)
-        rest = (sorted(self.carries.items()), self._rules, self.max_edits, self.keep_connected)
-        return hashlib.sha256(repr((rules, rest)).encode()).hexdigest()[:16]
+
+        def keys(links: Collection[Link]) -> list[LinkKey]:
+            return sorted({graph.link_key(link) for link in links})
+
+        given = isinstance(self.groups, Mapping)
+        rules = {
+            "protected": keys(self.protected),
+            "allowed": None if self.allowed is None else keys(self.allowed),
+            "costs": sorted(
+                (one if isinstance(one, str) else str(graph.link_key(one)), float(cost))
+                for one, cost in self.costs.items()
+            ),
+            "delete": self.delete,
+            "relations": None if self.relations is None else sorted(map(graph.relation, self.relations)),
+            "groups": sorted((name if given else "", keys(group)) for name, group in self._groups.items()),
+            "add": repr(self.add) if isinstance(self.add, Within) else keys(self.add),
+            "carries": sorted((name, torch.as_tensor(value).tolist()) for name, value in self.carries.items()),
+            "features": sorted(repr(rule.plain) for rule in self._rules),
+            "limits": (self.max_edits, self.keep_connected),
+        }
+        return hashlib.sha256(repr(rules).encode()).hexdigest()[:16]
 
     def check(self, graph: Graph) -> None:
         """Refuse what cannot be meant.
@@ -134,12 +149,15 @@ class EditSpace:
         Raises:
             InputError: an edge is not in the graph, a cost is not positive, a rule contradicts another.
         """
+        for name in ("delete", "keep_connected"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} is {getattr(self, name)!r}; give True or False")
+        if self.max_edits is not None and (not isinstance(self.max_edits, int) or self.max_edits < 1):
+            raise InputError(f"max_edits is {self.max_edits!r}; give a whole number of at least 1, or None")
         if self._plain:
             return
         if graph.types is not None and (self.add or self._rules):
             raise InputError("in a graph of several node types only edges can be deleted: leave out add and features")
-        if self.max_edits is not None and self.max_edits < 1:
-            raise InputError(f"max_edits is {self.max_edits}; an answer has one edit at least")
         for relation in self.relations or ():
             graph.relation(relation)
         named = [("protected", self.protected), ("allowed", self.allowed or ())]
@@ -214,8 +232,23 @@ class EditSpace:
             return self._candidates(graph), ""
         return self.add.pairs(graph, near)
 
-    def edits(self, graph: Graph, near: Neighbourhood, joins: Mapping[LinkKey, float] | None = None) -> Edits:
-        """The allowed edits of one neighbourhood: deletions in the order of their end nodes, then the rest."""
+    @property
+    def widest(self) -> int:
+        """How many hops from the target additions and changes may be."""
+        hops = [self.add.hops] if isinstance(self.add, Within) else []
+        return max([0, *hops, *(rule.within for rule in self._rules)])
+
+    def edits(
+        self,
+        graph: Graph,
+        near: Neighbourhood,
+        around: Neighbourhood | None = None,
+        joins: Mapping[LinkKey, float] | None = None,
+    ) -> Edits:
+        """The allowed edits of one neighbourhood: deletions in the order of their end nodes, then the rest.
+
+        ``around`` says how far nodes are from the target before anything is joined.
+        """
         first, second, relation = graph.links(near)
         loops = first == second
         # A link as one number: sorting these is much quicker than sorting rows.
@@ -227,7 +260,9 @@ class EditSpace:
             edit_of = np.full(len(first), -1, dtype=np.int64)
             edit_of[~loops] = link_of
             return Edits(graph, near, links, np.ones(len(keys)), edit_of, len(keys))
-        return self._ruled(graph, near, links, np.where(loops, -1, _spread(link_of, loops)), joins or {})
+        return self._ruled(
+            graph, near, links, np.where(loops, -1, _spread(link_of, loops)), around or near, joins or {}
+        )
 
     def _ruled(
         self,
@@ -235,6 +270,7 @@ class EditSpace:
         near: Neighbourhood,
         links: Links,
         link_of: NDArray[np.int64],
+        around: Neighbourhood,
         joins: Mapping[LinkKey, float],
     ) -> Edits:
         rules = self._on(graph)
@@ -265,13 +301,8 @@ class EditSpace:
         added = Links(ends, np.zeros(len(new), np.int64), len(costs) + np.arange(len(new)))
         costs += [float(joins[key]) for key in new]
 
-        parts = []
-        for rule in self._rules:
-            found = rule.changes(graph, near)
-            parts.append(Changes(found.node, found.feature, found.before, found.after, found.edit + len(costs)))
-            costs += [rule.cost] * len(found.edit)
-        names = ("node", "feature", "before", "after", "edit")
-        joined = [np.concatenate([getattr(part, name) for part in parts]) for name in names] if parts else None
+        changes, prices = self._changes(graph, near, around, len(costs))
+        costs += prices
         return Edits(
             graph=graph,
             neighbourhood=near,
@@ -280,13 +311,32 @@ class EditSpace:
             edit_of=edit_of,
             num_links=len(known),
             added=added,
-            changes=Changes(*joined) if joined else Changes.none(),
+            changes=changes,
             carries=self.carries,
             beyond=beyond[0],
             beyond_links=beyond[1],
             max_edits=self.max_edits,
             keep_connected=self.keep_connected,
         )
+
+    def _changes(
+        self, graph: Graph, near: Neighbourhood, around: Neighbourhood, first: int
+    ) -> tuple[Changes, list[float]]:
+        """The changes that the rules allow, numbered from ``first``, and their costs."""
+        found = [rule.changes(graph, near, around) for rule in self._rules]
+        if not found:
+            return Changes.none(), []
+        node, feature, before, after = (np.concatenate(part) for part in zip(*found, strict=True))
+        counts = [len(part[0]) for part in found]
+        costs = np.repeat([float(rule.cost) for rule in self._rules], counts)
+        # The same change by two rules is one edit, at the lower cost.
+        order = np.lexsort([costs, after, feature, node])
+        new = np.ones(len(order), dtype=bool)
+        keys = np.stack([node, feature, after])[:, order]
+        new[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+        kept = np.sort(order[new])
+        numbers = first + np.arange(len(kept))
+        return Changes(node[kept], feature[kept], before[kept], after[kept], numbers), costs[kept].tolist()
 
     def _on(self, graph: Graph) -> _Rules:
         """The rules by the keys of a graph's links, worked out once for the graph at hand."""
@@ -359,12 +409,14 @@ def _spread(link_of: NDArray[np.int64], loops: NDArray[np.bool_]) -> NDArray[np.
 
 
 def _link(plain: Sequence[Any]) -> Link:
-    if len(plain) == 3:
-        relation, source, target = plain
-        a, b, c = relation
-        return (str(a), str(b), str(c)), int(source), int(target)
-    source, target = plain
-    return int(source), int(target)
+    *relation, source, target = plain
+    for end in (source, target):
+        if not isinstance(end, int) or isinstance(end, bool):
+            raise InputError(f"{list(plain)} is no edge: {end!r} is not a node")
+    if not relation:
+        return source, target
+    ((a, b, c),) = relation
+    return (str(a), str(b), str(c)), source, target
 
 
 def _shown(link: Link) -> str:

@@ -11,6 +11,8 @@ import torch
 from butfor.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from butfor.graph import Graph
     from butfor.predictor import Task
 
@@ -28,7 +30,7 @@ class Pair(NamedTuple):
 Target = int | Pair | None
 
 
-def as_targets(given: Any, num_nodes: int) -> Target | list[Target]:
+def as_targets(given: Any, num_nodes: Callable[[], int]) -> Target | list[Target]:
     """One target, or several as a list; a boolean mask or an index tensor of nodes will do.
 
     Raises:
@@ -40,8 +42,8 @@ def as_targets(given: Any, num_nodes: int) -> Target | list[Target]:
             return int(given)
         values = torch.as_tensor(given)
         if values.dtype == torch.bool:
-            if values.shape != (num_nodes,):
-                raise InputError(f"the mask has shape {tuple(values.shape)}, but the graph has {num_nodes} nodes")
+            if values.shape != (num_nodes(),):
+                raise InputError(f"the mask has shape {tuple(values.shape)}, but the graph has {num_nodes()} nodes")
             return [int(node) for node in values.nonzero().flatten()]
         targets = values.flatten().tolist()
     if targets is None or isinstance(targets, Pair):
@@ -53,7 +55,7 @@ def as_targets(given: Any, num_nodes: int) -> Target | list[Target]:
     found = list(targets)
     for target in found:
         if not isinstance(target, Pair) and not _is_node(target):
-            raise InputError(f"{target!r} is not a node; nodes are whole numbers from 0 to {num_nodes - 1}")
+            raise InputError(f"{target!r} is not a node; nodes are whole numbers from 0 to {num_nodes() - 1}")
     if len({isinstance(target, Pair) for target in found}) > 1:
         raise InputError("nodes and pairs of nodes were given together; explain them in two calls")
     return [target if isinstance(target, Pair) else int(target) for target in found]

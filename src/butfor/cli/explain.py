@@ -70,8 +70,8 @@ def explain(
             has node ids of its own, as from a node table, these are meant. The test nodes unless given.
         links: instead of nodes, pairs of them such as 3-17,4-9; a file of such lists, or @file.
         graphs: of several graphs, those to explain as wholes: a list such as 1,2,5-9 of their numbers in the file,
-            counted from 0; a file of such lists, or @file; all; or test, those that the checkpoint was not trained
-            on. These unless given.
+            counted from 0; a file of such lists, or @file; all; or test, those that were left for testing when the
+            checkpoint was trained. These unless given.
         limit: explain only the first so many of these.
         method: how to search.
         published_choices: for cf-gnn, begin with what the published code does, not with what the paper says.
@@ -108,9 +108,10 @@ def explain(
         rules = read_space(space, protect, subject.graphs[numbers[0]] if len(numbers) == 1 else None)
         asked = WholeGraphs(subject, numbers, {**settings, "goal": aim, "space": rules})
     else:
+        those = targets.within(subject.graph)[:limit]
         rules = read_space(space, protect, subject.graph)
         explainer = Explainer.of(subject.model, subject.graph, task=targets.task, goal=aim, space=rules, **settings)
-        asked = WithinGraph(explainer, targets.within(subject.graph)[:limit])
+        asked = WithinGraph(explainer, those)
     with _Printer() if out is None else Store(out, asked.run) as sink:
         todo = [target for target in asked.targets if target not in sink.done]
         _greet(sink, asked, len(todo), quiet)

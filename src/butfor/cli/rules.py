@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from butfor.cli.nodes import parse_edges, places_of
 from butfor.errors import InputError
-from butfor.space import EditSpace
+from butfor.space import EditSpace, Features, Within
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,6 +64,10 @@ def _is_number(value: Any) -> bool:
     return type(value) in (int, float)
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
 def _list_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, list) and all(map(fits, value))
 
@@ -90,16 +94,20 @@ _SHAPES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "columns": (_list_of(_is_whole), "a list of whole numbers"),
     "values": (lambda value: value == "flip" or _list_of(_is_number)(value), '"flip" or a list of numbers'),
     "between": (lambda value: _list_of(_is_number)(value) and len(value) == 2, "two numbers, [low, high]"),
+    "relations": (_list_of(_list_of(_is_text)), "a list of edge types, each of three names"),
     "carries": (_is_carried, 'an object of numbers or lists of them, such as {"edge_attr": [0, 1]}'),
 }
-_MAY_BE_NULL = ("max_edits", "columns", "between")
+_MAY_BE_NULL = ("max_edits", "columns", "between", "relations")
+_NESTED: dict[str, type[Within] | type[Features]] = {"add": Within, "features": Features}
 
 
 def _check(plain: dict[str, Any]) -> None:
     for name, value in plain.items():
-        inside = [value] if isinstance(value, dict) else value if isinstance(value, list) else []
-        for part in inside if name in ("add", "features") else ():
-            if isinstance(part, dict):
+        for part in value if isinstance(value, list) else [value]:
+            if name in _NESTED and isinstance(part, dict):
+                unknown = set(part) - {item.name for item in fields(_NESTED[name])}
+                if unknown:
+                    raise InputError(f"{name} has no field {sorted(unknown)[0]!r}")
                 _check(part)
         if name in _SHAPES and not (value is None and name in _MAY_BE_NULL):
             fits, what = _SHAPES[name]
@@ -121,12 +129,12 @@ class _Rules:
         """The same rules by positions."""
         given = dict(plain)
         for name in ("protected", "allowed"):
-            if given.get(name) is not None:
+            if name in given and not (name == "allowed" and given[name] is None):
                 given[name] = self._edges(name, given[name])
-        groups = given.get("groups")
+        groups = given.get("groups", [])
         if isinstance(groups, dict):
             given["groups"] = {name: self._edges(f"the group {name!r}", group) for name, group in groups.items()}
-        elif groups is not None:
+        else:
             given["groups"] = [self._edges("groups", group) for group in self._list("groups", groups)]
         if "costs" in given:
             given["costs"] = self._costs(given["costs"])

@@ -66,8 +66,8 @@ def show(
 
     subject = source.read()
     check_origin(results, [result], subject)
-    _print(result)
     result.plot(graph_of(result, subject), subject.model, path=out)
+    _print(result)  # afterwards, so that whoever stops reading has the picture all the same
     say(f"the picture is in {out}")
 
 

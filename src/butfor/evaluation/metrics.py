@@ -77,7 +77,7 @@ def explanation_size(results: Sequence[Counterfactual]) -> Measure:
 
 def sparsity(results: Sequence[Counterfactual]) -> Measure:
     """The share of the neighbourhood's edges that stay, over the same targets; 0 to 1, high is good."""
-    return Measure.of([1 - result.size / result.edges for result in results if result.size is not None])
+    return Measure.of([1 - len(result.removed_edges) / max(result.edges, 1) for result in results if result.found])
 
 
 def accuracy(results: Sequence[Counterfactual], classes: NDArray[np.int64]) -> Measure:
@@ -139,4 +139,4 @@ def evaluate(
 
 
 def _in_motif(results: Sequence[Counterfactual]) -> list[Counterfactual]:
-    return [result for result in results if result.found and result.before.label > 0]
+    return [result for result in results if result.removed_edges and result.before.label > 0]

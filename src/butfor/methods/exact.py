@@ -172,7 +172,11 @@ class _Search:
     def __init__(self, method: Exact, problem: Problem, meter: Meter) -> None:
         self.method, self.problem, self.meter = method, problem, meter
         self.threads = method.threads or CORES
-        self.edits = np.flatnonzero(problem.oracle.relevant(problem.edits))
+        relevant = problem.oracle.relevant(problem.edits)
+        if problem.edits.keep_connected and len(problem.edits.added.edit):
+            # An edge that the model does not see may be what holds the rest together.
+            relevant[:] = True
+        self.edits = np.flatnonzero(relevant)
         self.costs = problem.edits.costs[self.edits]
         most = problem.edits.max_edits
         self.most = len(self.edits) if most is None else min(most, len(self.edits))

@@ -97,8 +97,8 @@ class RemoveSubgraph(Method):
         more: dict[str, Any] = {"index": int(inputs.centres[0, 0])} if predictor.task == "node" else {}
         if predictor.task == "link":
             more = {"edge_label_index": inputs.centres.T, "index": 0}
-        elif predictor.task == "graph" and "batch" in predictor.takes:
-            more = {"batch": inputs.owner}
+        if predictor.wants_batch:
+            more["batch"] = inputs.batch
         explainer = Explainer(
             model,
             algorithm,

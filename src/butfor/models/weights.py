@@ -33,15 +33,16 @@ def load_weights(model: nn.Module, path: str | os.PathLike[str]) -> None:
         content = path.read_bytes()
     except OSError as problem:
         raise ModelError(f"cannot read the weights {path}: {problem.strerror or problem}") from problem
-    # torch.save writes a zip or, formerly, a bare pickle; numpy's .npz is a zip as well.
-    if content.startswith((b"PK", b"\x80")):
-        raise ModelError(
-            f"{path} is not safetensors but a pickle or zip, which could run code and is not opened; "
-            "convert: safetensors.torch.save_file(torch.load(path, weights_only=True), 'weights.safetensors')"
-        )
     try:
         weights = from_bytes(content)
     except (SafetensorError, ValueError, KeyError, OverflowError) as problem:
+        # torch.save writes a zip or, formerly, a bare pickle; numpy's .npz is a zip as well. Only what is no safetensors
+        # is looked at: these begin with a length, which may be any bytes.
+        if content.startswith((b"PK", b"\x80")):
+            raise ModelError(
+                f"{path} is not safetensors but a pickle or zip, which could run code and is not opened; "
+                "convert: safetensors.torch.save_file(torch.load(path, weights_only=True), 'weights.safetensors')"
+            ) from problem
         raise ModelError(f"{path} is truncated or not safetensors: {problem}") from problem
     fit_weights(model, weights, str(path))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-__all__ = ["fit", "place"]
+__all__ = ["fit", "majorise", "place"]
 
 # Majorisation stops when no node moves by more than this share of an edge, or after so many rounds.
 STILL = 0.003
@@ -60,7 +60,7 @@ def place(num_nodes: int, links: NDArray[np.int64], centre: int, loud: NDArray[n
     weight[among] *= 1 + num_nodes / FOCUS / max(1, len(loud))
     weight[centre] *= 1 + num_nodes / FOCUS
     weight[:, centre] *= 1 + num_nodes / FOCUS
-    return _majorise(_rings(num_nodes, links, part, centre), distance, weight)
+    return majorise(_rings(num_nodes, links, part, centre), distance, weight)
 
 
 def fit(
@@ -139,7 +139,7 @@ def _rings(num_nodes: int, links: NDArray[np.int64], part: NDArray[np.int32], ce
     return np.stack([ring * np.cos(angle), ring * np.sin(angle)], axis=1)
 
 
-def _majorise(
+def majorise(
     points: NDArray[np.float64], distance: NDArray[np.float64], weight: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Lower the stress, the sum of ``w_ij (|p_i - p_j| - d_ij)^2``, until the nodes stand still."""

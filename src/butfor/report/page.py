@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from butfor.report.style import Style
     from butfor.report.view import View
 
-__all__ = ["frame"]
+__all__ = ["extent", "frame", "paragraph"]
 
 LISTED_CLASSES = 20
 CLASS_NAME = 24
@@ -43,12 +43,12 @@ def frame(figure: Figure, result: Counterfactual, scene: Scene, view: View, styl
     """Write the words and give back axes whose coordinates are points."""
     width, height = SIZE[0] * 72, SIZE[1] * 72
     top, bottom = height - EDGE_OF_PAGE, EDGE_OF_PAGE
-    title = _paragraph(figure, str(result), 11.5, INK, y=top, va="top")
-    caption = _paragraph(figure, _caption(result, view), 8, QUIET, y=bottom, va="bottom")
-    top -= _extent(figure, title)[1] + 8
-    bottom += _extent(figure, caption)[1] + 8
+    title = paragraph(figure, str(result), 11.5, INK, y=top, va="top")
+    caption = paragraph(figure, _caption(result, view), 8, QUIET, y=bottom, va="bottom")
+    top -= extent(figure, title)[1] + 8
+    bottom += extent(figure, caption)[1] + 8
     legend = _legend(figure, result, scene, view, styles, (width - EDGE_OF_PAGE, top))
-    right = width - EDGE_OF_PAGE - _extent(figure, legend)[0] - 10
+    right = width - EDGE_OF_PAGE - extent(figure, legend)[0] - 10
     box = (EDGE_OF_PAGE, bottom, right - EDGE_OF_PAGE, top - bottom)
     axes = figure.add_axes((box[0] / width, box[1] / height, box[2] / width, box[3] / height))
     axes.set(xlim=(0, box[2]), ylim=(0, box[3]), aspect="equal")
@@ -77,7 +77,7 @@ def _caption(result: Counterfactual, view: View) -> str:
     return " ".join(filter(None, [*words, result.note]))
 
 
-def _paragraph(figure: Figure, words: str, points: float, colour: str, *, y: float, va: str) -> Any:
+def paragraph(figure: Figure, words: str, points: float, colour: str, *, y: float, va: str) -> Any:
     """Text over the whole width, broken into lines that fit."""
     room = SIZE[0] * 72 - 2 * EDGE_OF_PAGE
     text = figure.text(
@@ -89,7 +89,7 @@ def _paragraph(figure: Figure, words: str, points: float, colour: str, *, y: flo
         va=va,
         **plain(colour),
     )
-    width = _extent(figure, text)[0]
+    width = extent(figure, text)[0]
     start = len(words) if width <= room else int(1.2 * len(words) * room / width)
     best: list[str] = []
     for columns in range(start, 10, -1):
@@ -100,13 +100,13 @@ def _paragraph(figure: Figure, words: str, points: float, colour: str, *, y: flo
         if lines != best:
             best = lines
             text.set_text("\n".join(lines))
-            width = _extent(figure, text)[0]
+            width = extent(figure, text)[0]
     if len(best) > MOST_LINES:
         text.set_text("\n".join([*best[: MOST_LINES - 1], f"{best[MOST_LINES - 1][:-1]}…"]))
     return text
 
 
-def _extent(figure: Figure, artist: Any) -> tuple[float, float]:
+def extent(figure: Figure, artist: Any) -> tuple[float, float]:
     """Width and height of text or a legend, in points."""
     box = artist.get_window_extent()
     return box.width * 72 / figure.dpi, box.height * 72 / figure.dpi

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from butfor.report.scene import Scene
     from butfor.report.style import Style
 
-__all__ = ["draw"]
+__all__ = ["checked_path", "draw", "save"]
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -87,7 +87,7 @@ def draw(
         raise InputError("pictures need matplotlib: pip install 'butfor[plot]'") from error
     if max_nodes < 1:
         raise InputError(f"max_nodes is {max_nodes}; show at least one node")
-    file = None if path is None else _checked(Path(path))
+    file = None if path is None else checked_path(Path(path))
     view = View.of(result, scene, max_nodes)
     kinds = scene.kinds(view.nodes)
     styles = scene.styles(kinds)
@@ -97,11 +97,16 @@ def draw(
     axes = frame(figure, result, scene, view, styles)
     _draw_graph(axes, scene, view, [styles[int(kind)] for kind in kinds])
     if file is not None:
-        _save(figure, file)
+        save(figure, file)
     return figure
 
 
-def _checked(path: Path) -> Path:
+def checked_path(path: Path) -> Path:
+    """The path, if a picture may be written there.
+
+    Raises:
+        InputError: it does not end in a format that is known, or there is no such folder.
+    """
     if path.suffix.lower().lstrip(".") not in FORMATS:
         raise InputError(f"cannot save a picture as {path.name!r}; let the name end in .png, .svg or .pdf")
     if not path.parent.is_dir():
@@ -109,7 +114,8 @@ def _checked(path: Path) -> Path:
     return path
 
 
-def _save(figure: Figure, path: Path) -> None:
+def save(figure: Figure, path: Path) -> None:
+    """Write the picture, whole or not at all."""
     try:
         with atomic_write(path) as file:
             figure.savefig(file, format=path.suffix.lower().lstrip("."), dpi=DPI)

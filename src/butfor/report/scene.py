@@ -148,7 +148,7 @@ class Scene:
 
     def _bond_kinds(self) -> list[str]:
         """The kind of each bond, where ``edge_attr`` has it one-hot and ``bond_names`` says what that means."""
-        from butfor.report.sketch import KINDS
+        from butfor.report.molecules.sketch import KINDS
 
         data, count = self.graph.data, self.graph.edge_index.shape[1]
         attributes, names = data.get("edge_attr"), data.get("bond_names")

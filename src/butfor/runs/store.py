@@ -66,7 +66,7 @@ class Run:
         words = {
             "graph_id": "graph",
             "model_id": "model",
-            "space_id": "set of edges that may go",
+            "space_id": "edit space",
             "directed": "reading of the graph (directed or not)",
             "node_type": "node type",
         }

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from butfor.errors import InputError
-from butfor.report.rings import smallest_rings
-from butfor.report.skeleton import lay_out
+from butfor.report.molecules.rings import smallest_rings
+from butfor.report.molecules.skeleton import lay_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from butfor.report.rings import Ring
+    from butfor.report.molecules.rings import Ring
 
 __all__ = ["KINDS", "Pair", "Sketch"]
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from butfor.errors import InputError
-from butfor.report.page import _extent, _paragraph
-from butfor.report.picture import _checked, _save
-from butfor.report.sketch import KINDS, Sketch
-from butfor.report.style import DASHES, DPI, EDGE_OF_PAGE, INK, QUIET, REMOVED, SIZE, plain
+from butfor.report.molecules.sketch import KINDS, Sketch
+from butfor.report.page import extent, paragraph
+from butfor.report.picture import checked_path, save
+from butfor.report.style import DASHES, DPI, EDGE_OF_PAGE, INK, NEW, QUIET, REMOVED, SIZE, plain
 
 if TYPE_CHECKING:
     import os
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from butfor.report.rings import Ring
-    from butfor.report.sketch import Pair
+    from butfor.report.molecules.rings import Ring
+    from butfor.report.molecules.sketch import Pair
 
 __all__ = ["draw_molecule"]
 
@@ -37,7 +37,7 @@ ELEMENTS = {
     "H": QUIET,
     "C": INK,
 }
-ADDED, TRUTH = "#009e73", "#ffe27a"
+TRUTH = "#ffe27a"
 
 # A bond is at most so many points long; letters, gaps between lines and so on are shares of a bond.
 LONGEST = 52.0
@@ -85,14 +85,14 @@ def draw_molecule(
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
         raise InputError("pictures need matplotlib: pip install 'butfor[plot]'") from error
-    file = None if path is None else _checked(Path(path))
+    file = None if path is None else checked_path(Path(path))
     sketch = Sketch.of(symbols, bonds, removed=removed, added=added, truth=truth)
     figure = Figure(figsize=SIZE, dpi=DPI, facecolor="white")
     FigureCanvasAgg(figure)
     axes, size = _frame(figure, sketch, title, caption)
     _Pen(axes, sketch, size).draw()
     if file is not None:
-        _save(figure, file)
+        save(figure, file)
     return figure
 
 
@@ -103,15 +103,15 @@ def _frame(figure: Figure, sketch: Sketch, title: str, caption: str) -> tuple[Ax
     width, height = SIZE[0] * 72, SIZE[1] * 72
     top, bottom, right = height - EDGE_OF_PAGE, EDGE_OF_PAGE, width - EDGE_OF_PAGE
     if title:
-        top -= _extent(figure, _paragraph(figure, title, 11.5, INK, y=top, va="top"))[1] + 8
+        top -= extent(figure, paragraph(figure, title, 11.5, INK, y=top, va="top"))[1] + 8
     if sketch.loose:
         counted = ", ".join(f"{count} {symbol}" for symbol, count in sketch.loose.items())
         caption = f"{caption} Atoms without bonds, not drawn: {counted}.".strip()
     if caption:
-        bottom += _extent(figure, _paragraph(figure, caption, 8, QUIET, y=bottom, va="bottom"))[1] + 8
+        bottom += extent(figure, paragraph(figure, caption, 8, QUIET, y=bottom, va="bottom"))[1] + 8
     entries: list[tuple[list[Pair], str, dict[str, Any]]] = [
         (sketch.removed, "removed bond", {"color": REMOVED, "linewidth": 2.6, "linestyle": DASHES}),
-        (sketch.added, "added bond", {"color": ADDED, "linewidth": 2.6}),
+        (sketch.added, "added bond", {"color": NEW, "linewidth": 2.6}),
         (sketch.truth, "ground truth", {"color": TRUTH, "linewidth": 9, "solid_capstyle": "butt"}),
     ]
     entries = [entry for entry in entries if entry[0]]
@@ -128,7 +128,7 @@ def _frame(figure: Figure, sketch: Sketch, title: str, caption: str) -> tuple[Ax
             alignment="left",
             handlelength=2.4,
         )
-        right -= _extent(figure, legend)[0] + 10
+        right -= extent(figure, legend)[0] + 10
     size = (right - EDGE_OF_PAGE, top - bottom)
     axes = figure.add_axes((EDGE_OF_PAGE / width, bottom / height, size[0] / width, size[1] / height))
     axes.set(xlim=(0, size[0]), ylim=(0, size[1]), aspect="equal")
@@ -188,7 +188,7 @@ class _Pen:
                 "linestyle": DASHES,
                 "capstyle": "butt",
             },
-            "added-bonds": {"color": ADDED, "linewidth": thick, "zorder": 4},
+            "added-bonds": {"color": NEW, "linewidth": thick, "zorder": 4},
         }
         for name, look in looks.items():
             if lines[name]:

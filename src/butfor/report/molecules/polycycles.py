@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csgraph
 
-from butfor.report.layout import _majorise, place
+from butfor.report.layout import majorise, place
 from butfor.report.view import adjacency
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from butfor.report.rings import Ring
+    from butfor.report.molecules.rings import Ring
 
     Points = NDArray[np.complex128]
 
@@ -220,7 +220,7 @@ def _distances(
 def _spread(points: Points, rings: Sequence[Ring], bonds: NDArray[np.int64]) -> Points:
     """The same drawing after its stress was lowered."""
     distance = _distances(rings, bonds, len(points), TRIGONAL)
-    flat = _majorise(np.stack([points.real, points.imag], axis=1), distance, 1 / np.maximum(distance, 0.5) ** 3)
+    flat = majorise(np.stack([points.real, points.imag], axis=1), distance, 1 / np.maximum(distance, 0.5) ** 3)
     return np.asarray(flat[:, 0] + 1j * flat[:, 1])
 
 
@@ -230,7 +230,7 @@ def _views(rings: Sequence[Ring], bonds: NDArray[np.int64], num_atoms: int) -> I
     middle = np.eye(num_atoms) - 1 / num_atoms
     values, vectors = np.linalg.eigh(-0.5 * middle @ distance**2 @ middle)
     begin = vectors[:, -3:] * np.sqrt(np.maximum(values[-3:], 0.01))
-    solid = _majorise(begin, distance, 1 / np.maximum(distance, 0.5) ** 3)
+    solid = majorise(begin, distance, 1 / np.maximum(distance, 0.5) ** 3)
     # To compare all bonds of a large cage takes long.
     sides = max(10, int(SIDES * min(1, (80 / len(bonds)) ** 2)))
     for step in range(sides):

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from butfor.report.polycycles import crossings, place_rings, widest_gap
-from butfor.report.rings import ring_systems
+from butfor.report.molecules.polycycles import crossings, place_rings, widest_gap
+from butfor.report.molecules.rings import ring_systems
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
-    from butfor.report.rings import Ring
+    from butfor.report.molecules.rings import Ring
 
     Points = NDArray[np.complex128]
 

@@ -1,0 +1,1 @@
+"""Molecules, drawn as chemists draw them."""
