@@ -2,8 +2,8 @@
 
     python -m benchmarks.masks                 # Cora, 100 test nodes a model, about a minute
 
-Two-layer models trained on Cora. For each node the edges of its smallest counterfactual (by `Greedy`), and as many edges
-drawn from those at the node or its neighbours. The mask is 0 on these edges and 1 elsewhere, set the way PyG's
+Two-layer models trained on Cora. For each node the edges of its smallest counterfactual (by `Greedy`), and as many
+edges drawn from those at the node or its neighbours. The mask is 0 on these edges and 1 elsewhere, set the way PyG's
 explainers set it (`set_masks`); *differs* is the share in which the masked model says another class than the model on
 the graph without the edges.
 """
@@ -33,9 +33,8 @@ def main() -> None:
     data = butfor.datasets.load_graph(CORA)
     pairs = np.array(links(data))
     print(f"Cora, {NODES} test nodes\n")
-    print(
-        f"{'model':<10} {'accuracy':>8} {'counterfactuals':>16} {'differs':>8} {'random sets':>12} {'differs':>8} {'s':>5}"
-    )
+    heads = f"{'accuracy':>8} {'counterfactuals':>16} {'differs':>8} {'random sets':>12} {'differs':>8} {'s':>5}"
+    print(f"{'model':<10} {heads}")
     for name, kind in MODELS.items():
         start = time.perf_counter()
         torch.manual_seed(0)

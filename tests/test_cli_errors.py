@@ -342,7 +342,7 @@ def test_results_of_another_run(refused: Refused, place: Path, tmp_path: Path) -
     refused(explain(place, "--method", "keep-ego", "--out", done), "results of another method")
     refused(explain(place, "--width", "3", "--out", done), "results of another method")
     refused(explain(place, "--seed", "1", "--out", done), r"another seed \(0 instead of 1\)")
-    refused(explain(place, "--protect", "0-1", "--out", done), "another set of edges")
+    refused(explain(place, "--protect", "0-1", "--out", done), "another edit space")
     refused(["evaluate", done, *other_graph], "results of another graph")
     refused(["evaluate", done, *other_model], "results of another model")
     refused(["show", done, "--node", "1", *other_model, "--out", str(place / "p.png")], "another model")
@@ -499,8 +499,8 @@ def test_a_real_ctrl_c(place: Path, tmp_path: Path) -> None:
     path = tmp_path / "cfs.jsonl"
     # Slow enough that the signal comes in the middle: every node has a pause of its own.
     program = (
-        "import time; from butfor.methods import Greedy; from butfor.cli import main; solve = Greedy.solve\n"
-        "Greedy.solve = lambda *a: (time.sleep(0.2), solve(*a))[1]\n"
+        "import time; from butfor.methods import Exact; from butfor.cli import main; solve = Exact.solve\n"
+        "Exact.solve = lambda *a: (time.sleep(0.2), solve(*a))[1]\n"
         "raise SystemExit(main())"
     )
     arguments = explain(place, "--nodes", "all", "--out", str(path))
@@ -514,7 +514,7 @@ def test_a_real_ctrl_c(place: Path, tmp_path: Path) -> None:
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-    assert process.returncode == 130
+    assert process.returncode == 130, err
     done = len(read_results(path))
     assert 2 <= done < NODES
     assert f"interrupted: {done} of {NODES} nodes are done and kept in {path}" in err

@@ -288,7 +288,7 @@ def test_additions_and_features_are_explained_and_shown(place: Path, tmp_path: P
     # The same file under other rules is refused.
     rules.write_text('{"delete": false, "add": {"hops": 1}}')
     assert main(run) == 2
-    assert "another set of edges" in capsys.readouterr().err
+    assert "another edit space" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

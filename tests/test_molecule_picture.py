@@ -16,7 +16,7 @@ from butfor.errors import InputError
 from butfor.report.molecules.drawing import TRUTH, draw_molecule
 from butfor.report.molecules.rings import ring_systems, smallest_rings
 from butfor.report.molecules.sketch import Sketch
-from butfor.report.style import REMOVED
+from butfor.report.style import NEW, REMOVED
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,8 @@ from torch_geometric.nn import GCN, GIN, GraphSAGE
 from torch_geometric.nn.models import GAT
 
 import butfor
-from butfor.space import EditSpace
 from butfor.models import PaperGCN
+from butfor.space import EditSpace
 
 ARCHITECTURES = {
     "PaperGCN": lambda: PaperGCN(3, 3),
@@ -33,7 +33,7 @@ METHODS = [
     butfor.KeepEgo(),
     butfor.RemoveEgo(),
 ]
-quick = settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 
 
 def build(name: str, seed: int) -> torch.nn.Module:

@@ -126,7 +126,6 @@ class Explainer:
                     last = now
                     if len(solved) == TOGETHER or sum(one.seconds for one in solved) > SOON:
                         yield from self._verified(solved)
-                        solved = []
                         last = time.monotonic()
         except (Exception, KeyboardInterrupt):
             # What had been found is not lost with what comes after it.
@@ -207,12 +206,12 @@ class Explainer:
                 yield open_[number], proposal
 
     def _verified(self, solved: list[_Solved]) -> Iterator[tuple[int, Counterfactual]]:
-        """Results of what was found, each with its number and the seconds it took."""
+        """Results of what was found, each with its number and the seconds it took; they are taken off the list."""
         start = time.monotonic()
         first = [(one.problem, one.proposal.candidates[0]) for one in solved if one.proposal.candidates]
         verified = iter(verify_together(first))
         shared = (time.monotonic() - start) / max(len(solved), 1)
-        for one in solved:
+        for one in list(solved):
             start = time.monotonic()
             logits = next(verified) if one.proposal.candidates else None
             if logits is not None:
@@ -220,6 +219,7 @@ class Explainer:
                 result = self._result(one.problem, one.proposal, one.proposal.evaluations, chosen, logits)
             else:
                 result = self._next_best(one.problem, one.proposal)
+            solved.remove(one)
             yield one.number, replace(result, seconds=one.seconds + shared + time.monotonic() - start)
 
     def _next_best(self, problem: Problem, proposal: Proposal) -> Counterfactual:

@@ -36,8 +36,8 @@ def load_weights(model: nn.Module, path: str | os.PathLike[str]) -> None:
     try:
         weights = from_bytes(content)
     except (SafetensorError, ValueError, KeyError, OverflowError) as problem:
-        # torch.save writes a zip or, formerly, a bare pickle; numpy's .npz is a zip as well. Only what is no safetensors
-        # is looked at: these begin with a length, which may be any bytes.
+        # torch.save writes a zip or, formerly, a bare pickle; numpy's .npz is a zip as well. Asked only now, because
+        # safetensors begin with a length, which may be any bytes.
         if content.startswith((b"PK", b"\x80")):
             raise ModelError(
                 f"{path} is not safetensors but a pickle or zip, which could run code and is not opened; "
