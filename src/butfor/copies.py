@@ -53,7 +53,7 @@ class Copies:
         for edits, sets in asked:
             near, chosen = edits.neighbourhood, edits.chosen(sets)
             shifts = offset + near.num_nodes * np.arange(len(sets))
-            copy, column = np.nonzero(edits.present(chosen))
+            copy, column = np.nonzero(edits.present(chosen) & edits.heard)
             ends.append(edits.all_ends[:, column] + shifts[copy])
             known = np.append(near.edges, -1)
             columns.append(known[np.minimum(column, len(near.edges))])

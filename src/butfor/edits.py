@@ -229,6 +229,11 @@ class Edits:
         """The edges that edits may add, in an undirected graph in both directions: positions, one row each."""
         return self.both_ways(self.added.ends)
 
+    @cached_property
+    def heard(self) -> NDArray[np.bool_]:
+        """Which of `all_ends` can matter to the target at all (see `Neighbourhood.heard`)."""
+        return self.neighbourhood.heard(self.all_ends)
+
     def both_ways(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
         """Links as directed edges, those of the other direction behind."""
         return ends if self.graph.directed else np.concatenate([ends, ends[:, ::-1]])

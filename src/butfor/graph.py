@@ -51,6 +51,7 @@ class Neighbourhood:
         distance: hops from each node to the nearest target along the edges that carry messages; 0 everywhere
             where the target is the whole graph.
         hops: how far it reaches; None where it is the whole graph.
+        flow: the direction that messages take.
     """
 
     targets: tuple[int, ...]
@@ -60,6 +61,17 @@ class Neighbourhood:
     edge_index: NDArray[np.int64]
     distance: NDArray[np.int64]
     hops: int | None
+    flow: Flow = "source_to_target"
+
+    def heard(self, edge_index: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of these edges bring messages to nodes inside the rim: no others can matter to the target.
+
+        The neighbourhood leaves out all edges from beyond into its outermost nodes. Those from inside matter no more.
+        """
+        if self.hops is None:
+            return np.ones(edge_index.shape[1], dtype=bool)
+        inside: NDArray[np.bool_] = self.distance[edge_index[1 if self.flow == "source_to_target" else 0]] < self.hops
+        return inside
 
     @property
     def num_nodes(self) -> int:
@@ -211,10 +223,6 @@ class Graph:
         first, second, kind = self.types.links(self.edge_index[:, columns], columns)
         same: list[int] = columns[(kind == relation) & (first == u) & (second == v)].tolist()
         return same
-
-    def count_into(self, nodes: NDArray[np.int64], flow: Flow) -> int:
-        """How many edges bring messages to these nodes."""
-        return int(self._counts(nodes, flow).sum())
 
     def links(self, near: Neighbourhood) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """For each edge column of a neighbourhood its link: two positions and the number of its relation."""
@@ -411,6 +419,7 @@ class Graph:
                     edge_index=ends[:, cuts[i] : cuts[i + 1]] - first,
                     distance=distance[first:last],
                     hops=hops,
+                    flow=flow,
                 )
             )
         return near

@@ -208,22 +208,14 @@ class ModelOracle(Oracle):
         return self.logits([(edits, np.concatenate([sets, candidates[:, None]], axis=1))])[0]
 
     def relevant(self, edits: Edits) -> NDArray[np.bool_]:
-        """Any edit may matter, except of edges into the rim of the neighbourhood.
+        """Any edit may matter, except of edges that the target does not hear of (see `Neighbourhood.heard`).
 
-        The neighbourhood leaves out all edges into its outermost nodes that come from farther away, and was seen to
-        give the whole graph's scores. The edges into these nodes that it does have matter no more than those.
+        These are left out of every run, and the runs were seen to give the whole graph's scores.
         """
-        near = edits.neighbourhood
-        rim = near.nodes[near.distance == near.hops]
-        receiver = edits.all_ends[1 if self.predictor.flow == "source_to_target" else 0]
-        inside = np.isin(near.nodes[receiver[: near.num_edges]], rim).sum()
-        if near.hops is None or self.graph.count_into(rim, self.predictor.flow or "source_to_target") == inside:
-            # Where nothing was left out nothing was seen.
-            return np.ones(len(edits), dtype=bool)
         relevant = np.zeros(len(edits) + 1, dtype=bool)
         relevant[edits.changes.edit] = True
         owner = np.concatenate([edits.edit_of, np.resize(edits.added.edit, len(edits.new_ends))])
-        relevant[owner[near.distance[receiver] < near.hops]] = True
+        relevant[owner[edits.heard]] = True
         return relevant[:-1]
 
     def alike(self, edits: Edits) -> NDArray[np.int64]:
@@ -301,12 +293,13 @@ class _ModelRelaxation(Relaxation):
         row = 0
         for edits, first in zip(asked, self.pointers, strict=False):
             near, new = edits.neighbourhood, np.resize(edits.added.edit, len(edits.new_ends))
-            ends.append(edits.all_ends + row)
-            columns.append(np.concatenate([near.edges, np.full(len(new), -1)]))
+            heard = edits.heard
+            ends.append(edits.all_ends[:, heard] + row)
+            columns.append(np.concatenate([near.edges, np.full(len(new), -1)])[heard])
             # Edges that belong to no edit share one slot behind the weights, which always holds 1.
             own = np.where(edits.edit_of < 0, self.pointers[-1], edits.edit_of + first)
-            edit_of.append(np.concatenate([own, new + first]))
-            added.append(np.arange(len(own) + len(new)) >= len(own))
+            edit_of.append(np.concatenate([own, new + first])[heard])
+            added.append((np.arange(len(own) + len(new)) >= len(own))[heard])
             what = edits.changes
             changes.append((what.node + row, what.feature, what.after - what.before, what.edit + first))
             row += near.num_nodes

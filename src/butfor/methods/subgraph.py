@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -93,7 +93,10 @@ class RemoveSubgraph(Method):
         # PyG's explainers leave marks on the layers they explain, so they get a copy of the model.
         model = copy.deepcopy(predictor.model).eval()
         algorithm = copy.deepcopy(self.explainer) or GNNExplainer(epochs=self.epochs, lr=self.lr)
-        inputs = predictor.inputs(Copies.of([(problem.edits, pack([()]))]))
+        near = problem.edits.neighbourhood
+        copies = Copies.of([(problem.edits, pack([()]))])
+        # The explainer sees every edge of the neighbourhood, also those that cannot matter.
+        inputs = predictor.inputs(replace(copies, edge_index=near.edge_index, columns=near.edges))
         more: dict[str, Any] = {"index": int(inputs.centres[0, 0])} if predictor.task == "node" else {}
         if predictor.task == "link":
             more = {"edge_label_index": inputs.centres.T, "index": 0}
