@@ -89,6 +89,8 @@ class Copies:
         ends, changes = [], []
         for edits, chosen in made:
             kept[edits.whole_columns(chosen)] = False
+            if edits.only_deletes:
+                continue
             mine, nodes = np.isin(edits.added.edit, list(chosen)), edits.neighbourhood.nodes
             ends.append(nodes[edits.both_ways(edits.added.ends[mine])].T)
             what = edits.changes

@@ -305,6 +305,9 @@ class Edits:
         mine = np.zeros(len(self), dtype=bool)
         mine[list(chosen)] = True
         nodes = self.neighbourhood.nodes
+        if self.only_deletes and self.graph.types is None and not len(self.beyond_links.edit):
+            pairs = nodes[self.deleted.ends[mine[self.deleted.edit]]].tolist()
+            return tuple(sorted(Deletion(u, v) for u, v in pairs))
         found: list[Deletion] = []
         for links, ids in ((self.deleted, nodes), (self.beyond_links, None)):
             at = mine[links.edit]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -129,7 +130,7 @@ class Graph:
             )
         return cls(data, directed, edge_index)
 
-    @property
+    @cached_property
     def num_nodes(self) -> int:
         """How many nodes the graph has."""
         return int(self.data.num_nodes)
@@ -224,12 +225,12 @@ class Graph:
         same: list[int] = columns[(kind == relation) & (first == u) & (second == v)].tolist()
         return same
 
-    def links(self, near: Neighbourhood) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """For each edge column of a neighbourhood its link: two positions and the number of its relation."""
+    def links(self, near: Neighbourhood) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64] | None]:
+        """For each edge column of a neighbourhood its link: two positions, and its relation if there are several."""
         if self.types is not None:
             return self.types.links(near.edge_index, near.edges)
         first, second = near.edge_index if self.directed else np.sort(near.edge_index, axis=0)
-        return first, second, np.zeros_like(first)
+        return first, second, None
 
     def deletion(self, source: int, target: int, relation: int) -> Deletion:
         """The deletion of a link, in the words of the user's graph."""

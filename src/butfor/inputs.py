@@ -65,7 +65,9 @@ def make_inputs(graph: Graph, copies: Copies, names: Sequence[str]) -> Inputs:
         # Graphs that were joined before keep apart in every copy.
         own = graph.data.batch if nodes is None else graph.data.batch[nodes]
         batch = owner * (int(graph.data.batch.max()) + 1) + own
-    return Inputs(x, torch.from_numpy(copies.edge_index).to(device), fields, centres, owner, batch)
+    return Inputs(
+        x, torch.from_numpy(np.ascontiguousarray(copies.edge_index)).to(device), fields, centres, owner, batch
+    )
 
 
 def noisy(inputs: Inputs, where: NDArray[np.bool_], graph: Graph) -> Inputs:

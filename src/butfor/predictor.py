@@ -195,7 +195,10 @@ class Predictor:
     def intact(self, targets: Sequence[tuple[int, ...]]) -> Tensor:
         """The scores of these targets on the intact graph."""
         if self.task == "node":
-            return self.logits[[target[0] - self.span[0] for target in targets]]
+            first = self.span[0]
+            if len(targets) == 1:
+                return self.logits[targets[0][0] - first][None]
+            return self.logits[[target[0] - first for target in targets]]
         if self.task == "graph":
             return self.logits
         with untouched(self.model), torch.no_grad():

@@ -253,7 +253,8 @@ class EditSpace:
         loops = first == second
         # A link as one number: sorting these is much quicker than sorting rows.
         size = near.num_nodes
-        keys, link_of = np.unique(((relation * size + first) * size + second)[~loops], return_inverse=True)
+        number = first * size + second if relation is None else (relation * size + first) * size + second
+        keys, link_of = np.unique(number[~loops], return_inverse=True)
         heads, tails = np.divmod(keys, size)
         links = Links(np.stack([heads % size, tails], axis=1), heads // size, np.arange(len(keys)))
         if self._plain:

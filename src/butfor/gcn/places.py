@@ -100,8 +100,11 @@ class Place:
         if weights is not None:
             carried[:known] = weights.view(-1)[near.edges].numpy()
             carried[known:] = edits.carries.get("edge_weight", 1.0)
-        added = np.arange(len(sender)) >= known
-        edit = np.concatenate([edits.edit_of, np.resize(edits.added.edit, len(edits.new_ends))])
+        base, after, edit = carried, np.zeros_like(carried), edits.edit_of
+        if len(sender) > known:
+            added = np.arange(len(sender)) >= known
+            base, after = np.where(added, 0, carried), np.where(added, carried, 0)
+            edit = np.concatenate([edit, np.resize(edits.added.edit, len(edits.new_ends))])
         loop = np.ones(levels[-1], dtype)
         own = (sender == receiver) & (receiver < levels[-1])
         loop[receiver[own]] = carried[own]
@@ -110,24 +113,34 @@ class Place:
         seen = seen[np.argsort(receiver[seen], kind="stable")]
         first = oracle._first(near.nodes[order[: levels[-1]]])
         rows = np.searchsorted(receiver[seen], np.arange(levels[-1] + 1))
-        what = edits.changes
-        near_enough = np.flatnonzero(position[what.node] < levels[-1])
-        moved = near_enough[np.argsort(what.edit[near_enough], kind="stable")]
-        step = oracle.moves(what.feature[moved], (what.after - what.before)[moved])
         return cls(
             levels=levels,
             rows=rows,
             sender=sender[seen],
             edit=edit[seen],
-            base=np.where(added, 0, carried)[seen].astype(dtype),
-            after=np.where(added, carried, 0)[seen].astype(dtype),
+            base=base[seen].astype(dtype, copy=False),
+            after=after[seen].astype(dtype, copy=False),
             loop=loop,
             first=first,
             num_edits=len(edits),
-            change_rows=np.searchsorted(what.edit[moved], np.arange(len(edits) + 1)),
-            change_node=position[what.node[moved]],
-            change_step=step,
+            **_changes(edits, position, int(levels[-1]), oracle),
         )
+
+
+def _changes(edits: Edits, position: NDArray[np.int64], count: int, oracle: GCNOracle) -> dict[str, NDArray[Any]]:
+    """How changed features move the rows of X·W, by edit, of the first ``count`` positions."""
+    what = edits.changes
+    if not len(what.edit):
+        none = np.zeros(0, dtype=np.int64)
+        step = np.zeros((0, 1), dtype=oracle._arrays[2].dtype)
+        return {"change_rows": np.zeros(len(edits) + 1, np.int64), "change_node": none, "change_step": step}
+    near = np.flatnonzero(position[what.node] < count)
+    moved = near[np.argsort(what.edit[near], kind="stable")]
+    return {
+        "change_rows": np.searchsorted(what.edit[moved], np.arange(len(edits) + 1)),
+        "change_node": position[what.node[moved]],
+        "change_step": oracle.moves(what.feature[moved], (what.after - what.before)[moved]),
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +196,9 @@ class Pack:
         changes = (
             np.concatenate([place.change_node + at for place, at in zip(places, nodes, strict=False)]),
             np.concatenate(owners),
-            np.concatenate([place.change_step for place in places]),
+            np.concatenate(
+                [place.change_step for place in places if len(place.change_step)] or [places[0].change_step]
+            ),
         )
         return cls(arrays, first, pointers, changes)
 

@@ -401,15 +401,16 @@ class _Search:
             self.meter.evaluations += end - done
             margins, reached = goal.judge(logits, problem.before)
             rows = np.flatnonzero(reached)
-            owners = np.searchsorted(pointers, done + rows, side="right") - 1
-            met = np.concatenate([prefixes[owners], chosen[done + rows, None]], axis=1)
-            if len(met) and problem.edits.constrained:
-                allowed = problem.edits.permits(met)
-                rows, owners, met = rows[allowed], owners[allowed], met[allowed]
-            for row, owner, edits in zip(rows, owners, np.sort(met, axis=1).tolist(), strict=True):
-                if frozenset(edits) not in problem.refuted:
-                    cost = branches[owner].cost + float(problem.edits.costs[chosen[done + row]])
-                    self._meet(cost, float(margins[row]), tuple(edits))
+            if len(rows):
+                owners = np.searchsorted(pointers, done + rows, side="right") - 1
+                met = np.concatenate([prefixes[owners], chosen[done + rows, None]], axis=1)
+                if problem.edits.constrained:
+                    allowed = problem.edits.permits(met)
+                    rows, owners, met = rows[allowed], owners[allowed], met[allowed]
+                for row, owner, edits in zip(rows, owners, np.sort(met, axis=1).tolist(), strict=True):
+                    if frozenset(edits) not in problem.refuted:
+                        cost = branches[owner].cost + float(problem.edits.costs[chosen[done + row]])
+                        self._meet(cost, float(margins[row]), tuple(edits))
             needs[done:end] = margins if branches[0].order.limits is None else self._needs(margins, logits)
             done = end
         if not branches[0].chosen:

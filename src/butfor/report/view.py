@@ -78,7 +78,8 @@ class View:
         first, second, relation = graph.links(near)
         loops = np.unique(first[first == second])
         # A link as one number: sorting these is much quicker than sorting rows.
-        keys = np.unique(((relation * size + first) * size + second)[first != second])
+        kind = 0 if relation is None else relation
+        keys = np.unique(((kind * size + first) * size + second)[first != second])
         added, asked, removed = (
             _as_numbers(some, near) for some in (new, [(0, *targets)] if len(targets) == 2 else [], gone)
         )
