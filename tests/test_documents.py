@@ -20,7 +20,7 @@ def blocks(name: str) -> list[str]:
 
 
 def test_quickstart_runs_as_written(tmp_path: Path) -> None:
-    (code,) = blocks("README.md")
+    code = blocks("README.md")[0]
     assert len(code.strip().splitlines()) <= 12
     command = [sys.executable, "-c", code]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -28,6 +28,13 @@ def test_quickstart_runs_as_written(tmp_path: Path) -> None:
     assert re.match(r"Node 597 is predicted '\w+' \(0\.\d\d\)\. But for th\w+ \d+ of its 14 edges", sentence)
     assert status.endswith(".")
     assert (tmp_path / "quickstart.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("document", "number"), [("README.md", 1), ("docs/pyg.md", 0)])
+def test_other_python_runs_as_written(document: str, number: int, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", blocks(document)[number]]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert run.stdout.count("it would be") >= 1 or run.stdout.count("It would be") >= 1
 
 
 def test_shell_commands_run_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +67,8 @@ def test_links_in_the_documents_lead_somewhere() -> None:
 
 
 @pytest.mark.parametrize(
-    "method", ["Exact", "Greedy", "CFGNN", "RandomPerturbation", "KeepEgo", "RemoveEgo", "RemoveSubgraph"]
+    "method",
+    ["Exact", "Greedy", "CFGNN", "RandomPerturbation", "KeepEgo", "RemoveEgo", "RemoveSubgraph", "PRBCD", "GRBCD"],
 )
 def test_every_method_is_in_the_readme(method: str) -> None:
     assert f"`{method}`" in (ROOT / "README.md").read_text()
