@@ -90,10 +90,18 @@ class Features:
     def __post_init__(self) -> None:
         if isinstance(self.values, str) and self.values != "flip":
             raise InputError(f"feature values are {self.values!r}; give 'flip' or a list of numbers")
-        if self.between is not None and len(self.between) != 2:
-            raise InputError(f"between is {self.between}; give the two ends of a range")
+        if self.between is not None and (
+            not isinstance(self.between, (list, tuple))
+            or len(self.between) != 2
+            or not all(isinstance(end, (int, float, np.number)) for end in self.between)
+        ):
+            raise InputError(f"between is {self.between!r}; give the two ends of a range")
         if self.between is not None and not self.between[0] < self.between[1]:
             raise InputError(f"a feature between {self.between[0]} and {self.between[1]} has no room; give low < high")
+        for name in ("columns", "nodes", "values"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, (str, int)):
+                object.__setattr__(self, name, tuple(value.tolist() if hasattr(value, "tolist") else value))
         for name in ("columns", "nodes"):
             value = getattr(self, name)
             whole = value is None or (not isinstance(value, (int, str)) and all(map(_is_whole, value)))
@@ -101,7 +109,7 @@ class Features:
                 raise InputError(f"{name} of features is {value!r}; give a list of whole numbers")
         if not _is_whole(self.within) or self.within < 0:
             raise InputError(f"within is {self.within!r}; give a whole number of hops")
-        if self.steps < 2:
+        if not _is_whole(self.steps) or self.steps < 2:
             raise InputError(f"steps is {self.steps}; a range has two ends at least")
         if not all(np.isfinite(value) for value in self._choices or ()):
             raise InputError(f"a feature cannot be set to {self._choices}; give finite numbers")
@@ -158,6 +166,8 @@ class Features:
                     "can be flipped, so give the values it may have: Features(values=[...])"
                 )
             return node, feature, before, 1 - before
+        if not graph.x.is_floating_point() and not all(value.is_integer() for value in self._choices):
+            raise InputError(f"features of this graph are whole numbers and cannot be set to {self._choices}")
         count = len(self._choices)
         node, feature, before = np.repeat(node, count), np.repeat(feature, count), np.repeat(before, count)
         after = np.resize(np.array(self._choices), len(before))

@@ -336,6 +336,10 @@ class Edits:
         inside[self.deleted.edit[~nodes[self.deleted.ends].all(axis=1)]] = False
         return inside
 
+    def rounding(self, cost: float) -> float:
+        """How far sums of the same costs in another order may lie apart: less than any edit costs."""
+        return 0.0 if np.isinf(cost) else min(1e-9 * cost, 0.5 * float(self.costs.min(initial=np.inf)))
+
     def cost(self, chosen: EditSet) -> float:
         """What these edits cost together."""
         return float(self.costs[list(chosen)].sum())

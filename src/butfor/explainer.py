@@ -96,6 +96,9 @@ class Explainer:
         """Check everything that can be checked before the first target."""
         if method is not None and not isinstance(method, Method):
             raise InputError(f"method is {method!r}; give a method such as butfor.Exact()")
+        for name, value, kind in (("goal", goal, Goal), ("space", space, EditSpace), ("budget", budget, Budget)):
+            if value is not None and not isinstance(value, kind):
+                raise InputError(f"{name} is {value!r}; give a butfor.{kind.__name__}")
         graph = Graph.of(data, directed)
         goal, space = goal or Goal(), space or EditSpace()
         predictor = Predictor.of(
@@ -249,7 +252,7 @@ class Explainer:
     ) -> Counterfactual:
         cost = problem.edits.cost(chosen)
         # Rounding apart: sums of the same costs in another order must not turn a proof into a doubt.
-        proved = cost <= proposal.lower_bound * (1 + 1e-9)
+        proved = cost <= proposal.lower_bound + problem.edits.rounding(cost)
         if logits is not None:
             status = Status.OPTIMAL if proved else Status.FOUND
         else:

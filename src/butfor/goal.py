@@ -59,6 +59,12 @@ class Goal:
         Raises:
             InputError: the wanted class does not exist, or the least margin is negative or not a number.
         """
+        for name in ("least", "probability", "threshold"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, (int, float, np.number)):
+                raise InputError(f"{name} of the goal is {value!r}; give a number")
+        if self.wanted is not None and not isinstance(self.wanted, (int, np.integer)):
+            raise InputError(f"class {self.wanted!r} is wanted; give the number of a class")
         if self.wanted is not None and not 0 <= self.wanted < num_classes:
             raise InputError(f"class {self.wanted} is wanted, but the model has classes 0 to {num_classes - 1}")
         if not self.least >= 0:

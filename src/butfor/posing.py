@@ -39,6 +39,8 @@ AGREE = 1e-4
 
 # Targets whose neighbourhood is compared with the whole graph also after deletions.
 PROBED = 2
+# Targets that show nothing, after which no more is expected.
+IDLE = 64
 
 WHOLE_GRAPH = "The model reads more than a neighbourhood, so the whole graph was searched."
 
@@ -59,6 +61,7 @@ class Poser:
     space: EditSpace
     seed: int
     _probed: int = field(default=0, init=False, repr=False)
+    _idle: int = field(default=0, init=False, repr=False)
     _apart: bool = field(default=False, init=False, repr=False)
     _ahead: dict[tuple[int, ...], Neighbourhood] = field(default_factory=dict, init=False, repr=False)
 
@@ -77,13 +80,22 @@ class Poser:
             edits, note = self._edits(target)
             for oracle in self._oracles if self._sees_no_further(edits, logits) else ():
                 if self._agrees(oracle, edits, logits):
-                    self._probed += 1
+                    self._count(edits)
                     if target and self.hops is None:
                         note = f"{WHOLE_GRAPH} {note}".strip()
                     return Problem(self.graph, self.predictor, oracle, edits, self.goal, logits, self.seed, note)
                 # What was seen once of whole graphs side by side holds for all targets.
                 self._apart |= oracle is self._general and self.hops is None
             self._widen(edits)
+
+    def _count(self, edits: Edits) -> None:
+        """A target without edits, or whose part of the graph ends before the rim, shows nothing of what lies beyond."""
+        near = edits.neighbourhood
+        telling = len(edits) > 0 and (near.hops is None or bool((near.distance == near.hops).any()))
+        self._probed += telling
+        self._idle += not telling
+        if self._idle == IDLE:
+            self._probed = max(self._probed, PROBED)
 
     def _widen(self, edits: Edits) -> None:
         if self.hops is None:

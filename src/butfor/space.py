@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -59,6 +59,29 @@ class EditSpace:
     max_edits: int | None = None
     keep_connected: bool = False
 
+    def __post_init__(self) -> None:
+        # Written once and for all: an iterator would be used up by the first look, an array has no truth.
+        set_ = object.__setattr__
+        set_(self, "protected", _links(self.protected, "protected"))
+        if self.allowed is not None:
+            set_(self, "allowed", _links(self.allowed, "allowed"))
+        given = self.costs.items() if isinstance(self.costs, Mapping) else _items(self.costs, "costs")
+        set_(self, "costs", {one if isinstance(one, str) else _link(one, "costs"): cost for one, cost in given})
+        if isinstance(self.groups, Mapping):
+            set_(
+                self, "groups", {str(name): _links(group, f"the group {name!r}") for name, group in self.groups.items()}
+            )
+        else:
+            set_(self, "groups", tuple(_links(group, "groups") for group in _items(self.groups, "groups")))
+        if not isinstance(self.add, Within):
+            set_(self, "add", _links(self.add, "add"))
+        rules = (self.features,) if isinstance(self.features, Features) else _items(self.features, "features")
+        if not all(isinstance(rule, Features) for rule in rules):
+            raise InputError(f"features is {self.features!r}; give butfor.Features(...), or several")
+        set_(self, "features", tuple(rules))
+        if self.relations is not None:
+            set_(self, "relations", tuple(tuple(one) for one in _items(self.relations, "relations")))
+
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> EditSpace:
         """From what JSON can hold: ``add`` may be ``{"hops": 2}``, ``features`` ``{"values": "flip"}`` or several such,
@@ -67,31 +90,15 @@ class EditSpace:
         Raises:
             InputError: a field is unknown or makes no sense.
         """
-        for name, kind, what in (("carries", Mapping, "names and values"), ("protected", Collection, "a list")):
-            if not isinstance(plain.get(name, {}), kind):
-                raise InputError(f"{name} of an edit space is {plain[name]!r}; give {what}")
         unknown = set(plain) - {item.name for item in fields(cls)}
         if unknown:
             raise InputError(f"an edit space has no field {sorted(unknown)[0]!r}")
         given = dict(plain)
         try:
-            for name in ("protected", "allowed"):
-                if given.get(name) is not None:
-                    given[name] = [_link(one) for one in given[name]]
-            if not isinstance(given.get("costs", {}), Mapping):
-                given["costs"] = {one if isinstance(one, str) else _link(one): cost for one, cost in given["costs"]}
-            groups = given.get("groups", ())
-            given["groups"] = (
-                {name: [_link(one) for one in group] for name, group in groups.items()}
-                if isinstance(groups, Mapping)
-                else [[_link(one) for one in group] for group in groups]
-            )
-            add = given.get("add", ())
-            given["add"] = Within(**add) if isinstance(add, Mapping) else [_link(pair) for pair in add]
+            if isinstance(given.get("add"), Mapping):
+                given["add"] = Within(**given["add"])
             rules = given.get("features", ())
             given["features"] = [Features(**rule) for rule in ([rules] if isinstance(rules, Mapping) else rules)]
-            if given.get("relations") is not None:
-                given["relations"] = [tuple(relation) for relation in given["relations"]]
             return cls(**given)
         except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
             raise InputError(f"this is no edit space: {error}") from error
@@ -102,7 +109,8 @@ class EditSpace:
 
     @property
     def _rules(self) -> tuple[Features, ...]:
-        return (self.features,) if isinstance(self.features, Features) else tuple(self.features)
+        assert isinstance(self.features, tuple)
+        return self.features
 
     @cached_property
     def _groups(self) -> dict[str, list[Link]]:
@@ -164,8 +172,11 @@ class EditSpace:
         named += [(f"the group {name!r}", group) for name, group in self._groups.items()]
         for role, links in named:
             for link in links:
-                if not graph.has_link(graph.link_key(link)):
+                key = graph.link_key(link)
+                if not graph.has_link(key):
                     raise InputError(f"{role} names the edge {_shown(link)}, which is not in this graph")
+                if key[1] == key[2]:
+                    raise InputError(f"{role} names the self-loop {_shown(link)}; a self-loop is never deleted")
         self._check_groups(graph)
         new = self._candidates(graph)
         for key in new:
@@ -203,6 +214,11 @@ class EditSpace:
         """
         if not self.add:
             return
+        for name, value in self.carries.items():
+            if name not in graph.edge_fields():
+                raise InputError(f"carries names {name!r}, which edges of this graph do not have")
+            if not bool(torch.as_tensor(value).isfinite().all()):
+                raise InputError(f"carries gives {name} the value {value}; give finite numbers")
         for name in carried:
             values = graph.edge_fields()[name]
             if name not in self.carries and not (name == "edge_weight" and values.dim() == 1):
@@ -409,15 +425,33 @@ def _spread(link_of: NDArray[np.int64], loops: NDArray[np.bool_]) -> NDArray[np.
     return spread
 
 
-def _link(plain: Sequence[Any]) -> Link:
+def _items(several: Any, role: str) -> tuple[Any, ...]:
+    if isinstance(several, (str, bytes, Mapping)) or not isinstance(several, Iterable):
+        raise InputError(f"{role} is {several!r}; give a list")
+    return tuple(several)
+
+
+def _links(several: Any, role: str) -> tuple[Link, ...]:
+    return tuple(_link(one, role) for one in _items(several, role))
+
+
+def _link(one: Any, role: str) -> Link:
+    plain = one.tolist() if hasattr(one, "tolist") else one
+    if not isinstance(plain, (list, tuple)) or len(plain) not in (2, 3):
+        raise InputError(f"{role} names {plain!r}, which is no edge; give pairs of nodes, such as [(3, 17), (4, 9)]")
     *relation, source, target = plain
+    ends = []
     for end in (source, target):
-        if not isinstance(end, int) or isinstance(end, bool):
-            raise InputError(f"{list(plain)} is no edge: {end!r} is not a node")
+        if not isinstance(end, (int, np.integer)) or isinstance(end, bool):
+            raise InputError(f"{role} names {plain!r}, which is no edge: {end!r} is not a node")
+        ends.append(int(end))
     if not relation:
-        return source, target
-    ((a, b, c),) = relation
-    return (str(a), str(b), str(c)), source, target
+        return ends[0], ends[1]
+    name = relation[0]
+    if isinstance(name, str) or not isinstance(name, Iterable) or len(tuple(name)) != 3:
+        raise InputError(f"{role} names {plain!r}; a relation is (source type, name, target type)")
+    a, b, c = name
+    return (str(a), str(b), str(c)), ends[0], ends[1]
 
 
 def _shown(link: Link) -> str:

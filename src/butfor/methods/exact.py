@@ -250,8 +250,9 @@ class _Search:
         return size <= self.most and self.cheapest[size] <= self._limit()
 
     def _limit(self, strict: bool = False) -> float:
-        # Sums of the same costs in another order differ by rounding.
-        return self.best_cost * (1 - 1e-9 if strict else 1 + 1e-9)
+        # Sums of the same costs in another order differ by rounding, but never by an edit.
+        room = self.problem.edits.rounding(self.best_cost)
+        return self.best_cost - room if strict else self.best_cost + room
 
     def _incumbent(self) -> None:
         left, seconds = self.meter.left, self.meter.seconds_left
