@@ -1,6 +1,6 @@
 """Why a mask is not a deletion: the class under PyG's edge mask against the class after the edges are gone.
 
-    python -m benchmarks.masks                 # Cora, 100 test nodes a model, about a minute
+    python -m benchmarks.masks                 # Cora, 60 test nodes a model, some three minutes
 
 Two-layer models trained on Cora. For each node the edges of its smallest counterfactual (by `Greedy`), and as many
 edges drawn from those at the node or its neighbours. The mask is 0 on these edges and 1 elsewhere, set the way PyG's
@@ -22,7 +22,7 @@ from benchmarks.exact import CORA
 from butfor.testing import links
 
 MODELS = {"GCN": GCN, "GAT": GAT, "GraphSAGE": GraphSAGE, "GIN": GIN}
-NODES = 100
+NODES = 60
 
 
 def main() -> None:

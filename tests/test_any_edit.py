@@ -1163,13 +1163,13 @@ def test_a_space_from_json_means_what_one_from_python_means(star: Data) -> None:
 def test_a_space_from_json_may_have_any_of_its_parts(star: Data) -> None:
     assert butfor.explain(Votes(), star, 0, space=EditSpace.from_dict({})).space_id == ""
     assert EditSpace.from_dict({"add": {"hops": 2, "most": 7}}).add == Within(2, 7)
-    assert EditSpace.from_dict({"allowed": [[0, 1]]}).allowed == [(0, 1)]
+    assert EditSpace.from_dict({"allowed": [[0, 1]]}).allowed == ((0, 1),)
     assert EditSpace.from_dict({"allowed": None}).allowed is None
-    assert EditSpace.from_dict({"groups": [[[0, 1], [0, 2]]]}).groups == [[(0, 1), (0, 2)]]
-    assert EditSpace.from_dict({"features": {"values": [1, 2]}}).features == [Features(values=[1, 2])]
+    assert EditSpace.from_dict({"groups": [[[0, 1], [0, 2]]]}).groups == (((0, 1), (0, 2)),)
+    assert EditSpace.from_dict({"features": {"values": [1, 2]}}).features == (Features(values=[1, 2]),)
     typed = EditSpace.from_dict({"protected": [[["a", "to", "b"], 0, 1]], "relations": [["a", "to", "b"]]})
-    assert typed.protected == [(("a", "to", "b"), 0, 1)]
-    assert typed.relations == [("a", "to", "b")]
+    assert typed.protected == ((("a", "to", "b"), 0, 1),)
+    assert typed.relations == (("a", "to", "b"),)
 
 
 @pytest.mark.parametrize(

@@ -265,7 +265,7 @@ def test_a_space_by_own_ids(place: Path, tmp_path: Path) -> None:
     path.write_text('{"protected": [["a", 7]], "add": [["c-d", "a"]], "features": {"nodes": ["7"]}}')
     space = read_space(path, "a-c-d", data)
     assert list(space.protected) == [(0, 1), (0, 2)]
-    assert space.add == [(2, 0)]
+    assert space.add == ((2, 0),)
     assert list(space.features) == [Features(nodes=[1])]
     path.write_text('{"protected": [[0, 1]]}')
     with pytest.raises(InputError, match=r"protected names 0, which is no node id of this graph \(a, 7, c-d"):

@@ -140,7 +140,7 @@ def test_what_was_handed_over_before_an_interruption_is_not_handed_over_again(
     stream = Explainer.of(model, data, method=butfor.Greedy()).stream(range(10))
     targets = [next(stream)[1].target]
     # Something goes wrong in the middle of handing over: the rest still comes, each once.
+    targets.append(stream.throw(ModelError("too much"))[1].target)
     with pytest.raises(ModelError, match="too much"):
-        targets.append(stream.throw(ModelError("too much"))[1].target)
         targets.extend(result.target for _, result in stream)
     assert targets == list(range(10))

@@ -130,11 +130,11 @@ class Explainer:
                     if len(solved) == TOGETHER or sum(one.seconds for one in solved) > SOON:
                         yield from self._verified(solved)
                         last = time.monotonic()
+            yield from self._verified(solved)
         except (Exception, KeyboardInterrupt):
             # What had been found is not lost with what comes after it.
             yield from self._verified(solved)
             raise
-        yield from self._verified(solved)
 
     def _check_open(self, targets: Sequence[tuple[int, ...]]) -> None:
         """Refuse targets that are predicted as wanted already: there is nothing to explain."""

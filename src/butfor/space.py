@@ -215,8 +215,6 @@ class EditSpace:
         if not self.add:
             return
         for name, value in self.carries.items():
-            if name not in graph.edge_fields():
-                raise InputError(f"carries names {name!r}, which edges of this graph do not have")
             if not bool(torch.as_tensor(value).isfinite().all()):
                 raise InputError(f"carries gives {name} the value {value}; give finite numbers")
         for name in carried:
