@@ -19,7 +19,7 @@ import argparse
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import torch
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch_geometric.data import Data
+
+Model = TypeVar("Model", bound=torch.nn.Module)
 
 CORA = REFERENCE.parent / "planetoid" / "Cora"
 ROUNDS = 6
@@ -112,13 +114,18 @@ def cora_model() -> tuple[GCN, Data]:
     data = butfor.datasets.load_graph(CORA)
     torch.manual_seed(0)
     model = GCN(data.num_features, 16, num_layers=2, out_channels=7, dropout=0.5)
+    return fit(model, data, 200), data
+
+
+def fit(model: Model, data: Data, epochs: int) -> Model:
+    """Train a node classifier the usual way, and leave it in evaluation mode."""
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
-    for _ in range(200):
+    for _ in range(epochs):
         optimizer.zero_grad()
         scores = model(data.x, data.edge_index)[data.train_mask]
         torch.nn.functional.cross_entropy(scores, data.y[data.train_mask]).backward()
         optimizer.step()
-    return model.eval(), data
+    return model.eval()
 
 
 def cora(count: int, seconds: float) -> list[butfor.Counterfactual]:

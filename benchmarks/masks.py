@@ -18,7 +18,7 @@ from torch_geometric.explain.algorithm.utils import clear_masks, set_masks
 from torch_geometric.nn import GAT, GCN, GIN, GraphSAGE
 
 import butfor
-from benchmarks.exact import CORA
+from benchmarks.exact import CORA, fit
 from butfor.testing import links
 
 MODELS = {"GCN": GCN, "GAT": GAT, "GraphSAGE": GraphSAGE, "GIN": GIN}
@@ -38,14 +38,7 @@ def main() -> None:
     for name, kind in MODELS.items():
         start = time.perf_counter()
         torch.manual_seed(0)
-        model = kind(data.num_features, 16, num_layers=2, out_channels=7, dropout=0.5)
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
-        for _ in range(100):
-            optimizer.zero_grad()
-            scores = model(data.x, data.edge_index)[data.train_mask]
-            torch.nn.functional.cross_entropy(scores, data.y[data.train_mask]).backward()
-            optimizer.step()
-        model.eval()
+        model = fit(kind(data.num_features, 16, num_layers=2, out_channels=7, dropout=0.5), data, epochs=100)
         with torch.no_grad():
             right = (model(data.x, data.edge_index).argmax(1) == data.y)[data.test_mask].float().mean()
         random = np.random.default_rng(0)

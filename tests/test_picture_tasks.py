@@ -326,7 +326,8 @@ def test_deletions_additions_and_changes_together() -> None:
     model, data = binary(5)
     target, other = data.edge_index[:, 0].tolist()
     result = butfor.explain(model, data, target)
-    new = next(node for node in range(20) if node != target and not result._scene.graph.has_edge(node, target))
+    graph = result._scene.graph
+    new = next(node for node in range(20) if node != target and not graph.has_link(graph.link_key((node, target))))
     edits = (Deletion(target, other), Addition(target, new), Change(target, 1, 0.0, 0.25))
     figure = draw(replace(result, after=result.before, edits=edits, nodes=20), result._scene)
     marks = [f"node {target}, the target", "removed edge", "added edge", "changed feature", "other edge"]

@@ -28,7 +28,6 @@ class Copies:
         columns: the original edge column of each edge; -1 for an edge that was added.
         centres: one line for each answer wanted: the row of the node, the two of a link, none for a whole graph.
         owner: the copy that each row belongs to.
-        count: how many copies there are.
         carries: what an added edge carries.
         rows, features, values: which features of which rows are set to what.
     """
@@ -38,7 +37,6 @@ class Copies:
     columns: NDArray[np.int64]
     centres: NDArray[np.int64]
     owner: NDArray[np.int64]
-    count: int
     carries: Mapping[str, Any]
     rows: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     features: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
@@ -72,7 +70,6 @@ class Copies:
             np.concatenate(columns),
             np.concatenate(centres),
             np.repeat(np.arange(len(size)), size),
-            len(size),
             asked[0][0].carries,
             *(np.concatenate(part) for part in zip(*changes, strict=True)),
         )
@@ -104,7 +101,6 @@ class Copies:
             np.concatenate([columns, np.full(new.shape[1], -1)]),
             np.array(targets, dtype=np.int64).reshape(len(targets), -1),
             np.zeros(graph.num_nodes, dtype=np.int64),
-            1,
             made[0][0].carries if made else {},
             *(np.concatenate(part) for part in zip(*changes, strict=True)),
         )

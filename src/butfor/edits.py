@@ -160,7 +160,6 @@ class Edits:
         beyond_links: the same as a person counts them: original ids, relation, edit.
         max_edits: how many edits a set may have at most.
         keep_connected: whether a set must not take the neighbourhood apart.
-        note: what the user should know about this space.
     """
 
     graph: Graph
@@ -176,7 +175,6 @@ class Edits:
     beyond_links: Links = field(default_factory=Links.none)
     max_edits: int | None = None
     keep_connected: bool = False
-    note: str = ""
 
     def __len__(self) -> int:
         return len(self.costs)

@@ -204,11 +204,6 @@ class Graph:
         """Whether there is such an edge."""
         return bool(self.columns_of(key))
 
-    def has_edge(self, source: int, target: int) -> bool:
-        """Whether there is an edge from ``source`` to ``target``."""
-        _, senders, _ = self._into(np.array([self.check_node(target)]), "source_to_target")
-        return bool((senders == self.check_node(source)).any())
-
     def columns_of(self, key: LinkKey) -> list[int]:
         """The edge columns that a link is made of: all its copies, both directions where they are one."""
         relation, u, v = key

@@ -160,10 +160,11 @@ class Poser:
 
         A maximum over all nodes may happen to lie inside; only noise shows that it is looked for outside.
         """
+        # This looks at the whole graph, so only the first targets may do it.
+        if self._probed >= PROBED or edits.neighbourhood.num_nodes == self.graph.num_nodes:
+            return True
         outside = np.ones(self.graph.num_nodes, dtype=bool)
         outside[edits.neighbourhood.nodes] = False
-        if self._probed >= PROBED or not outside.any():
-            return True
         far = outside[self.graph.edge_index].all(axis=0)
         copies = Copies.whole(self.graph, [edits.neighbourhood.targets])
         kept = np.flatnonzero(~far)
