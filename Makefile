@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test lint format check-all bench clean
+.PHONY: demo test lint format check-all bench reproduce clean
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -34,5 +34,14 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks.cf_gnn
 	$(BIN)/python -m benchmarks.exact
 
+# The paper's whole evaluation beside its numbers; `make reproduce QUICK=--quick` for a tenth of it.
+reproduce: $(STAMP)
+	$(BIN)/butfor reproduce $(QUICK) --out reproduction
+
+# What the documents show of it.
+docs/reproduction: reproduction/report.md
+	mkdir -p $@
+	cp -r reproduction/report.md reproduction/settings.json reproduction/tables reproduction/figures $@
+
 clean:
-	rm -rf .venv demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv demo reproduction build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

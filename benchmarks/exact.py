@@ -27,9 +27,9 @@ from torch_geometric.nn import GCN
 
 import butfor
 from benchmarks.cf_gnn import DATASETS, REFERENCE, load
-from benchmarks.dense import dense_cf_gnn
 from butfor.evaluation import Measure, evaluate
 from butfor.explainer import Explainer
+from butfor.paper.dense import dense_cf_gnn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

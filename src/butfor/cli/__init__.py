@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 # Which extra brings what is missing.
-EXTRAS = {"cyclopts": "cli", "rich": "cli", "matplotlib": "plot", "polars": "tables"}
+EXTRAS = {
+    **{"cyclopts": "cli", "rich": "cli", "matplotlib": "plot", "polars": "tables"},
+    **dict.fromkeys(["joblib", "optuna", "captum"], "reproduce"),
+}
 
 WRONG_INPUT, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 

@@ -59,6 +59,14 @@ COMMANDS: dict[str, _Command] = {
             "butfor show mutag.jsonl --graph 3 --checkpoint runs/mutag --out molecule.png",
         ),
     ),
+    "reproduce": _Command(
+        "Run the paper's evaluation again, table by table and figure by figure, beside its numbers.",
+        (
+            "butfor reproduce --quick",
+            "butfor reproduce --out reproduction",
+            "butfor reproduce table-2 significance --datasets tree-cycles",
+        ),
+    ),
     "demo": _Command(
         "See it all at work in a minute or two: graphs, models, explanations, metrics, pictures.",
         ("butfor demo --out demo",),

@@ -15,7 +15,16 @@ from butfor.methods import CFGNN, KeepEgo, RandomPerturbation, RemoveEgo, Remove
 if TYPE_CHECKING:
     from butfor.methods import Method
 
-__all__ = ["PAPER", "PaperDataset", "PaperRow", "Statistics", "dataset_of", "paper_row"]
+__all__ = [
+    "LITERATURE",
+    "PAPER",
+    "LiteratureRow",
+    "PaperDataset",
+    "PaperRow",
+    "Statistics",
+    "dataset_of",
+    "paper_row",
+]
 
 
 @dataclass(frozen=True)
@@ -197,3 +206,26 @@ def paper_row(dataset: PaperDataset, method: str) -> PaperRow | None:
         if method in map(repr, row.methods):
             return row
     return None
+
+
+@dataclass(frozen=True)
+class LiteratureRow:
+    """What others published on the paper's datasets, for test nodes in a motif that are classified correctly."""
+
+    label: str
+    fidelity: float | None
+    size: float
+
+
+# InduCE, transductive; its sizes with deletions alone are given for the trees only.
+LITERATURE: dict[str, tuple[LiteratureRow, ...]] = {
+    "tree-cycles": (
+        LiteratureRow("InduCE, deletions (published)", None, 2.56),
+        LiteratureRow("InduCE, deletions and additions (published)", 0.00, 1.01),
+    ),
+    "tree-grid": (
+        LiteratureRow("InduCE, deletions (published)", None, 2.49),
+        LiteratureRow("InduCE, deletions and additions (published)", 0.00, 1.02),
+    ),
+    "ba-shapes": (LiteratureRow("InduCE, deletions and additions (published)", 0.00, 2.45),),
+}

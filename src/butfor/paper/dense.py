@@ -38,7 +38,8 @@ def _gcn(model: PaperGCN, x: Tensor, adjacency: Tensor, degrees: Tensor) -> Tens
     h1 = F.relu(a_hat @ (x @ model.gc1.lin.weight.T) + model.gc1.bias)
     h2 = F.relu(a_hat @ (h1 @ model.gc2.lin.weight.T) + model.gc2.bias)
     h3 = a_hat @ (h2 @ model.gc3.lin.weight.T) + model.gc3.bias
-    return model.lin(torch.cat([h1, h2, h3], dim=1))
+    logits: Tensor = model.lin(torch.cat([h1, h2, h3], dim=1))
+    return logits
 
 
 def dense_cf_gnn(model: PaperGCN, data: Data, node: int, before: int, method: CFGNN) -> set[tuple[int, int]] | None:
@@ -65,7 +66,7 @@ def dense_cf_gnn(model: PaperGCN, data: Data, node: int, before: int, method: CF
         distance = (adjacency - weighted).sum() / 2
         loss = (now == before) * log_p + method.beta * (distance if method.distance_gradient else distance.detach())
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         # One parameter per undirected edge: both entries of the matrix move as one.
         assert p_hat.grad is not None
         p_hat.grad = p_hat.grad + p_hat.grad.T

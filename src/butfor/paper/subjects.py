@@ -1,0 +1,109 @@
+"""What is explained in the reproduction: a graph and the paper's GCN on it, published or made by seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from butfor.datasets import GENERATORS, describe, load_graph
+from butfor.errors import StoreError
+from butfor.explainer import Explainer
+from butfor.models import load_checkpoint, load_published, save_checkpoint, trained_gcn
+from butfor.models.gcn import PaperGCN
+from butfor.paper.published import PAPER
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+    from torch_geometric.data import Data
+
+    from butfor.paper.published import PaperDataset, PaperRow
+
+__all__ = ["Ready", "Subject", "open_fresh", "open_published"]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A graph of the paper and a model of it: by seed, or the published ones where the seed is None."""
+
+    dataset: str
+    seed: int | None = None
+
+    @property
+    def source(self) -> str:
+        """Where it comes from, as its folder is called."""
+        return "published" if self.seed is None else f"seed-{self.seed}"
+
+    @property
+    def paper(self) -> PaperDataset:
+        """What the paper says of this dataset."""
+        return PAPER[self.dataset]
+
+    def paper_row(self, label: str) -> PaperRow | None:
+        """The paper's results of the method that it calls so."""
+        return next((row for row in self.paper.rows if row.label == label), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Ready:
+    """A subject in memory.
+
+    Attributes:
+        data: the graph.
+        model: its model.
+        classes: the predicted class of every node.
+    """
+
+    data: Data
+    model: PaperGCN
+    classes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, data: Data, model: PaperGCN) -> Ready:
+        """With the classes that the model predicts."""
+        return cls(data, model, Explainer.of(model, data).scene.classes)
+
+    @property
+    def test_nodes(self) -> list[int]:
+        """All test nodes."""
+        nodes: list[int] = self.data.test_mask.nonzero().flatten().tolist()
+        return nodes
+
+    def right_in_motif(self, node: int | tuple[int, int]) -> bool:
+        """Whether a node is in a motif and classified correctly; a link never is."""
+        return isinstance(node, int) and int(self.data.y[node]) == int(self.classes[node]) > 0
+
+
+def open_published(subject: Subject, reference: Path) -> Ready:
+    """The published graph and weights.
+
+    Raises:
+        GraphError, ModelError: a file is missing or damaged.
+    """
+    name = subject.dataset.replace("-", "_")
+    data = load_graph(reference / f"{name}_graph.npz")
+    # The files do not say what the motifs are; the paper does.
+    data.motif_size = subject.paper.statistics.motif_edges
+    return Ready.of(data, load_published(reference / f"{name}_gcn_weights.npz"))
+
+
+def open_fresh(subject: Subject, folder: Path, progress: bool = False) -> Ready:
+    """The graph of this seed and its model, which is trained unless the folder has it.
+
+    Raises:
+        ModelError: the checkpoint is damaged.
+        StoreError: the checkpoint is of another graph.
+    """
+    assert subject.seed is not None
+    data = GENERATORS[subject.dataset](subject.seed)
+    about = describe(data)
+    if not (folder / "model.json").exists():
+        model, result = trained_gcn(data, seed=subject.seed, progress=progress)
+        save_checkpoint(folder, model, data_info=about, result=result)
+        return Ready.of(data, model)
+    kept, info = load_checkpoint(folder)
+    if not isinstance(kept, PaperGCN) or info.get("data", {}).get("sha256") != about["sha256"]:
+        raise StoreError(f"{folder} holds a model of another graph: choose another folder, or delete that one")
+    return Ready.of(data, kept)
