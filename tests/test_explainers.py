@@ -30,7 +30,7 @@ from butfor.cli.hyperparameters import FLAGS
 from butfor.errors import InputError, ModelError
 from butfor.explainer import Explainer
 from butfor.methods import RemoveSubgraph
-from butfor.methods.subgraph import Question
+from butfor.methods.question import Question
 from butfor.paper.explainers import FinePGExplainer, explainers_for, trained, trained_pg_explainer
 from butfor.testing import (
     check_leaves_model_alone,

@@ -27,7 +27,8 @@ from torch_geometric.nn import GATConv, GATv2Conv, TransformerConv
 from butfor.errors import InputError
 from butfor.explainer import Explainer
 from butfor.graph import Graph
-from butfor.methods.subgraph import Question, RemoveSubgraph
+from butfor.methods.question import Question
+from butfor.methods.subgraph import RemoveSubgraph
 from butfor.models import fingerprint
 from butfor.untouched import untouched
 
