@@ -76,8 +76,8 @@ def section(lab: Lab) -> Section:
         tuple(records),
         (
             "A difference is the first method's mean less the second's: over all that each solves (Welch's test), "
-            "and on the nodes that both solve (paired test), of which *nodes* is the number. An asterisk marks p < "
-            f"{ALPHA}. *paper* is what its appendix says of size and sparsity: * significant, n.s. not.",
+            "and on the nodes that both solve (paired test), of which “nodes” is the number. An asterisk marks p < "
+            f"{ALPHA}. “paper” is what its appendix says of size and sparsity: significant or not.",
         ),
         left=2,
     )
@@ -125,7 +125,7 @@ def _record(
 def _paper(subject: Subject, ours: str, other: str) -> str:
     if ours != "cf-gnn":
         return NOTHING
-    return "n.s." if (subject.dataset, other) in INSIGNIFICANT_IN_PAPER else "*"
+    return "not" if (subject.dataset, other) in INSIGNIFICANT_IN_PAPER else "significant"
 
 
 def _about_the_exception(lab: Lab, records: list[dict[str, Value]]) -> list[str]:

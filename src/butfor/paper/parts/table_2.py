@@ -44,8 +44,8 @@ EVALUATIONS = 30_000
 NOTES = (
     "▼ low is good, ▲ high is good, Δ is ours less the paper's. Accuracy is the share of the removed edges' ends that "
     "are predicted in a motif, as the paper's tables have it; strict asks that nothing but edges inside motifs be "
-    "removed, as its text has it. *CF-GNN* makes the choices of the published code, *CF-GNN, as written* those of the "
-    "paper's text. *proved* counts the answers that are proved smallest.",
+    "removed, as its text has it. “CF-GNN” makes the choices of the published code, “CF-GNN, as written” those of the "
+    "paper's text. “proved” counts the answers that are proved smallest.",
 )
 
 
@@ -116,7 +116,7 @@ def _published(lab: Lab, protocol: str) -> Table:
         "all": "On the trees 174 of 175 and 243 of 247 test nodes are known, so a published count can be higher than "
         "ours by one and by four. `python -m benchmarks.unknown_nodes` finds nodes with which all published counts and "
         "sizes of CF-GNN, 1HOP and RM-1HOP come out.",
-        "motif": "*InduCE*: as its authors published it, with models of their own, so only roughly comparable.",
+        "motif": "InduCE is as its authors published it, with models of their own, so only roughly comparable.",
     }
     return Table(
         f"table-2-published-{protocol}",
@@ -161,7 +161,7 @@ def _fresh(lab: Lab, protocol: str) -> Table:
         (
             *NOTES,
             "Mean ± spread over the seeds; in brackets, the standard deviation over the nodes of one seed, which is "
-            "what the paper gives. *found* and *proved* are sums over the seeds.",
+            "what the paper gives. “found” and “proved” are sums over the seeds.",
         ),
         left=2,
     )
