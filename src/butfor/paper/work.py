@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-import threading
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -142,9 +142,12 @@ def _each(tasks: Sequence[Callable[[], Any]], jobs: int) -> Iterator[Any]:
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
     try:
-        yield from Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(
-            delayed(_in_worker)(task) for task in tasks
-        )
+        with warnings.catch_warnings():
+            # joblib replaces a worker whose memory has grown, as it does with graphs that are kept there.
+            warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
+            yield from Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(
+                delayed(_in_worker)(task) for task in tasks
+            )
     except BrokenProcessPool as problem:
         raise ModelError(
             "a worker process ended before its work was done; if memory ran out, ask for fewer with --jobs"
@@ -153,9 +156,8 @@ def _each(tasks: Sequence[Callable[[], Any]], jobs: int) -> Iterator[Any]:
 
 def _in_worker(task: Callable[[], Any]) -> Any:
     # Ctrl-C is for the process that started this one, and which will end it.
-    if threading.current_thread() is threading.main_thread():
-        with suppress(ValueError):
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(ValueError):  # not the main thread: then it does not hear of it anyway
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     return task()
 
 
