@@ -307,7 +307,8 @@ class Counterfactual:
             given["names"] = tuple((int(node), str(name)) for node, name in given.get("names", ()))
             result = cls(**given)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
-            raise StoreError(f"this is not a counterfactual: {error}") from error
+            what = f"it has no {error}" if isinstance(error, KeyError) else error
+            raise StoreError(f"this is not a counterfactual: {what}") from error
         if result.found != bool(result.edits) or not math.isfinite(result.cost):
             raise StoreError(f"the counterfactual of {result.called} contradicts itself: edits and outcome")
         return result

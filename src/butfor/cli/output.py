@@ -34,12 +34,17 @@ def note(text: str, quiet: bool = False) -> None:
 
 
 def print_table(
-    headings: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None, left: int = 1
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    title: str | None = None,
+    left: int = 1,
+    fit: bool = True,
 ) -> None:
     """Print a table, its first ``left`` columns flush left; plain text where there is no terminal.
 
-    Empty headings are not shown. A row whose first cell is indented belongs to the row above it and is
-    shown dimmed.
+    Unless it is to ``fit``, a row stays on one line however narrow the terminal. Empty headings are not shown. A row
+    whose first cell is indented belongs to the row above it and is shown dimmed.
     """
     from rich import box
     from rich.console import Console
@@ -47,7 +52,7 @@ def print_table(
     from rich.text import Text
 
     is_terminal = sys.stdout.isatty()
-    console = Console(highlight=False, width=None if is_terminal else WIDE)
+    console = Console(highlight=False, width=None if is_terminal and fit else WIDE)
     table = Table(
         title=title,
         title_justify="left",

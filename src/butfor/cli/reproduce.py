@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Group, Parameter, validators
 
 from butfor.cli.output import note, print_table, say
-from butfor.errors import ButforError, InputError
+from butfor.errors import InputError, StoreError
 from butfor.paper import PAPER
 from butfor.paper.lab import Lab
 from butfor.paper.parts import PARTS
 from butfor.paper.report import Record, write_report
+from butfor.paper.subjects import published_files
 from butfor.paper.work import carry_out
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ def reproduce(
 
     chosen = [name for name in PARTS if name in parts or not parts]
     _import_for(chosen, jobs)
-    lab = Lab(out, _reference(reference, quiet), _unique(datasets), seeds, quick, quiet)
+    wanted = tuple(name for name in PAPER if name in datasets)
+    lab = Lab(out, _reference(reference, wanted, quiet), wanted, seeds, quick, quiet)
     record = Record(lab, chosen, jobs, f"butfor {shlex.join(sys.argv[1:])}" if _is_command() else "butfor reproduce")
     _check_folder(out)
     sections: list[Section] = []
@@ -76,13 +78,11 @@ def reproduce(
         carry_out(lab, [ask for name in chosen for ask in PARTS[name].asks(lab)], jobs)
         for name in chosen:
             sections.append(PARTS[name].section(lab))
-    except (KeyboardInterrupt, ButforError) as problem:
-        kept = f"what is done is kept in {out}; the same command goes on with the rest"
-        if isinstance(problem, ButforError):
-            note(kept, quiet)
-            raise
-        print(f"interrupted: {kept}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print(f"interrupted: what is done is kept in {out}; the same command goes on with the rest", file=sys.stderr)
         return INTERRUPTED
+    except StoreError as problem:
+        raise StoreError(f"{problem} (or give another folder as --out)") from problem
     write_report(lab, sections, record)
     for section in [] if quiet else sections:
         _show(section)
@@ -97,26 +97,24 @@ def _show(section: "Section") -> None:
         say(f"  {paragraph}")
     say()
     for table in section.tables:
-        print_table(table.headings, table.rows, title=table.title, left=table.left)
+        print_table(table.headings, table.rows, title=table.title, left=table.left, fit=False)
         for words in table.notes:
             say(f"  {words}")
         say()
 
 
-def _reference(given: Path | None, quiet: bool) -> Path | None:
-    if given is not None:
-        if not given.is_dir():
-            raise InputError(f"--reference {given} is not a folder; leave it out to explain fresh graphs only")
-        return given.resolve()
-    if REFERENCE.is_dir():
-        return REFERENCE.resolve()
-    note(f"the published graphs and weights are not at {REFERENCE}: explaining fresh graphs only", quiet)
-    return None
-
-
-def _unique(datasets: tuple[str, ...]) -> tuple[str, ...]:
-    """In the paper's order, each once."""
-    return tuple(name for name in PAPER if name in datasets)
+def _reference(given: Path | None, datasets: tuple[str, ...], quiet: bool) -> Path | None:
+    """The folder of the published graphs, where it has all that is needed."""
+    if given is None and not REFERENCE.is_dir():
+        note(f"the published graphs and weights are not at {REFERENCE}: explaining fresh graphs only", quiet)
+        return None
+    folder = given or REFERENCE
+    if not folder.is_dir():
+        raise InputError(f"--reference {folder} is not a folder; leave it out to explain fresh graphs only")
+    missing = [path.name for name in datasets for path in published_files(name, folder) if not path.is_file()]
+    if missing:
+        raise InputError(f"{folder} does not have {' and '.join(missing)}; give another folder as --reference")
+    return folder.resolve()
 
 
 def _import_for(parts: list[str], jobs: int) -> None:
@@ -132,8 +130,10 @@ def _import_for(parts: list[str], jobs: int) -> None:
 def _check_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise InputError(f"--out {folder} is a file; give a folder") from None
     except OSError as problem:
-        raise InputError(f"cannot write to the folder {folder}: {problem.strerror}") from problem
+        raise InputError(f"cannot make the folder {folder}: {problem.strerror}") from problem
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError(f"cannot write to the folder {folder}: it is not yours to write to")
 

@@ -19,7 +19,18 @@ if TYPE_CHECKING:
     from butfor.paper.published import PaperRow
     from butfor.paper.subjects import Subject
 
-__all__ = ["HEADINGS", "HEADINGS_BESIDE", "METRICS", "PROTOCOLS", "Measured", "beside", "of_paper", "published_count"]
+__all__ = [
+    "HEADINGS",
+    "HEADINGS_BESIDE",
+    "METRICS",
+    "PROTOCOLS",
+    "Measured",
+    "beside",
+    "known",
+    "of_paper",
+    "published_count",
+    "published_record",
+]
 
 # ▼: low is good; ▲: high is good.
 METRICS = {"fidelity": "fid. ▼", "size": "size ▼", "sparsity": "spars. ▲", "accuracy": "acc. ▲"}
@@ -96,16 +107,11 @@ class Measured:
         }
         for metric in METRICS:
             mean, std = self.value(metric)
-            record[metric] = _known(mean)
+            record[metric] = known(mean)
             if std is not None:
-                record[f"{metric}_std"] = _known(std)
-        record |= {"strict": _known(self.strict), "proved": self.proved}
-        if paper is not None:
-            record["paper_found"] = paper.found
-            for metric in METRICS:
-                mean_, std = of_paper(paper, metric)
-                record |= {f"paper_{metric}": mean_} | ({} if std is None else {f"paper_{metric}_std": std})
-        return record
+                record[f"{metric}_std"] = known(std)
+        record |= {"strict": known(self.strict), "proved": self.proved}
+        return record | published_record(paper, self.means)
 
 
 # The headings of `Measured.cells`, and of the same with the paper's numbers beside them.
@@ -133,6 +139,20 @@ def of_paper(paper: PaperRow | None, metric: str) -> tuple[float | None, float |
     return paper.size if metric == "size" else paper.sparsity
 
 
+def published_record(paper: PaperRow | None, means: Sequence[float]) -> dict[str, Value]:
+    """The paper's numbers, and by how much these means differ from them."""
+    if paper is None:
+        return {}
+    record: dict[str, Value] = {"paper_found": paper.found}
+    for metric, ours in zip(METRICS, means, strict=True):
+        theirs, std = of_paper(paper, metric)
+        record[f"paper_{metric}"] = theirs
+        if std is not None:
+            record[f"paper_{metric}_std"] = std
+        record[f"difference_{metric}"] = None if theirs is None else known(ours - theirs)
+    return record
+
+
 def published_count(paper: PaperRow | None, subject: Subject) -> str:
     """How many counterfactuals the paper found, of how many."""
     if paper is None or paper.found is None:
@@ -140,5 +160,6 @@ def published_count(paper: PaperRow | None, subject: Subject) -> str:
     return f"{paper.found}/{subject.paper.statistics.test_nodes}"
 
 
-def _known(value: float) -> float | None:
+def known(value: float) -> float | None:
+    """A number, or None where there is none."""
     return None if math.isnan(value) else value

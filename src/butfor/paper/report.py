@@ -68,6 +68,7 @@ def write_report(lab: Lab, sections: Sequence[Section], record: Record) -> None:
     """
     try:
         for section in sections:
+            _clear(lab.folder, section.name)
             for table in section.tables:
                 _write(lab.folder / "tables" / f"{table.name}.md", table.markdown())
                 _write(lab.folder / "tables" / f"{table.name}.csv", table.csv())
@@ -76,9 +77,10 @@ def write_report(lab: Lab, sections: Sequence[Section], record: Record) -> None:
         runs = [*_earlier_runs(lab.folder / "settings.json"), record.done()]
         _write(lab.folder / "settings.json", json.dumps({"runs": runs}, indent=2, ensure_ascii=False) + "\n")
         kept = [_read(lab.folder / "parts" / f"{name}.json") for name in PARTS]
-        every = [section for section in kept if section is not None]
+        every = [section for section in kept if section is not None and _is_whole(section, lab.folder)]
         _write(lab.folder / "report.md", _markdown(every, runs))
-        facts = {name: _told(value) for name, value in runs[-1].items()}
+        facts = {name: _told(value) for name, value in runs[-1].items() if name not in ("command", "date", "seconds")}
+        facts = {"made by": "; then ".join(_command(run) for run in runs), **facts}
         content = page(every, lab.folder / "figures", facts, title=TITLE, lead=LEAD)
         _write(lab.folder / "index.html", content)
     except OSError as problem:
@@ -89,12 +91,29 @@ def write_report(lab: Lab, sections: Sequence[Section], record: Record) -> None:
 
 def _markdown(sections: Sequence[Section], runs: Sequence[dict[str, Any]]) -> str:
     parts = [f"# {TITLE}", LEAD, "Made by:"]
-    parts.append("\n".join(f"- `{run['command']}` ({run['seconds']:.0f} s, {run['date']})" for run in runs))
+    parts.append("\n".join(f"- {_command(run)}" for run in runs))
     for section in sections:
         parts += [f"## {section.title}", f"*{section.settings[:1].upper()}{section.settings[1:]}.*", *section.text]
         parts += [table.markdown().rstrip() for table in section.tables]
         parts += [f"![{each.caption}](figures/{each.name}.png)" for each in section.pictures]
     return "\n\n".join(parts) + "\n"
+
+
+def _command(run: dict[str, Any]) -> str:
+    return f"`{run['command']}` ({run['seconds']:.0f} s, {run['date']})"
+
+
+def _clear(folder: Path, part: str) -> None:
+    """Take away the tables that this part had before: it may have fewer now."""
+    path = folder / "parts" / f"{part}.json"
+    for table in section.tables if (section := _read(path)) else ():
+        for kind in ("md", "csv"):
+            (folder / "tables" / f"{table.name}.{kind}").unlink(missing_ok=True)
+
+
+def _is_whole(section: Section, folder: Path) -> bool:
+    """Whether the pictures of a section from an earlier run are still there."""
+    return all((folder / "figures" / f"{picture.name}.svg").exists() for picture in section.pictures)
 
 
 def _write(path: Path, content: str) -> None:

@@ -26,11 +26,14 @@ class Picture:
     @classmethod
     def of(cls, figure: Figure, folder: Path, name: str, caption: str) -> Picture:
         """Draw a figure into both files."""
+        import matplotlib
+
         from butfor.report.style import DPI
 
         folder.mkdir(parents=True, exist_ok=True)
-        # Without a date the same figure is the same file.
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+        # Without a date and with ids that are not random the same figure is the same file.
+        with matplotlib.rc_context({"svg.hashsalt": name}):
+            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
         figure.savefig(folder / f"{name}.png", dpi=DPI)
         return cls(name, caption)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from butfor.datasets import GENERATORS, describe, load_graph
-from butfor.errors import StoreError
+from butfor.errors import GraphError, ModelError, StoreError
 from butfor.explainer import Explainer
 from butfor.models import load_checkpoint, load_published, save_checkpoint, trained_gcn
 from butfor.models.gcn import PaperGCN
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from butfor.paper.published import PaperDataset, PaperRow
 
-__all__ = ["Ready", "Subject", "open_fresh", "open_published"]
+__all__ = ["Ready", "Subject", "open_fresh", "open_published", "published_files"]
 
 
 @dataclass(frozen=True)
@@ -76,17 +76,27 @@ class Ready:
         return isinstance(node, int) and int(self.data.y[node]) == int(self.classes[node]) > 0
 
 
+def published_files(dataset: str, reference: Path) -> tuple[Path, Path]:
+    """Where the published graph and weights of a dataset are."""
+    name = dataset.replace("-", "_")
+    return reference / f"{name}_graph.npz", reference / f"{name}_gcn_weights.npz"
+
+
 def open_published(subject: Subject, reference: Path) -> Ready:
     """The published graph and weights.
 
     Raises:
-        GraphError, ModelError: a file is missing or damaged.
+        GraphError, ModelError: a file is missing, damaged, or of another dataset.
     """
-    name = subject.dataset.replace("-", "_")
-    data = load_graph(reference / f"{name}_graph.npz")
+    graph, weights = published_files(subject.dataset, reference)
+    data, model, paper = load_graph(graph), load_published(weights), subject.paper.statistics
+    if data.num_nodes != paper.nodes:
+        raise GraphError(f"{graph} has {data.num_nodes} nodes; {subject.paper.title} has {paper.nodes}")
+    if model.num_classes != paper.classes:
+        raise ModelError(f"{weights} tell {model.num_classes} classes apart; {subject.paper.title} has {paper.classes}")
     # The files do not say what the motifs are; the paper does.
-    data.motif_size = subject.paper.statistics.motif_edges
-    return Ready.of(data, load_published(reference / f"{name}_gcn_weights.npz"))
+    data.motif_size = paper.motif_edges
+    return Ready.of(data, model)
 
 
 def open_fresh(subject: Subject, folder: Path, progress: bool = False) -> Ready:

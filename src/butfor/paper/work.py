@@ -143,8 +143,10 @@ def _each(tasks: Sequence[Callable[[], Any]], jobs: int) -> Iterator[Any]:
 
     try:
         with warnings.catch_warnings():
-            # joblib replaces a worker whose memory has grown, as it does with graphs that are kept there.
+            # joblib replaces a worker whose memory has grown, as it does with graphs that are kept there; and it tells
+            # how many tasks were cancelled by Ctrl-C, when the command itself will say what is kept.
             warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
+            warnings.filterwarnings("ignore", ".*tasks which were still being processed", UserWarning)
             yield from Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(
                 delayed(_in_worker)(task) for task in tasks
             )

@@ -158,14 +158,16 @@ def section(lab: Lab) -> Section:
                     str(found[paper]),
                     str(best[0]) + (f" and {len(best) - 1} more" if len(best) > 1 else ""),
                     str(most),
-                    "yes" if comes_out else f"no: {above} of {len(GRID)} find more",
+                    f"yes, one of {len(best)}" if comes_out else f"no: {above} of {len(GRID)} find more",
                     f"{tried.best} in trial {tried.trials}",
                 )
             )
-            verdict = "comes out" if comes_out else f"does not come out: {best[0]} finds {most}"
+            verdict = f"does not come out: {best[0]} finds {most}"
+            if comes_out:
+                verdict = f"comes out, with {len(best) - 1} others that find as many" if len(best) > 1 else "comes out"
             words.append(
                 f"{subject.paper.title}, {CHOICES[choices]}: the paper's choice ({paper}) finds {found[paper]} of "
-                f"{len(lab.nodes(subject))} and {verdict}."
+                f"{len(lab.nodes(subject))} and {verdict if most else 'so do all others'}."
             )
             records += [
                 {

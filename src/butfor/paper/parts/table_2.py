@@ -11,7 +11,17 @@ from butfor.evaluation.tables import Table
 from butfor.methods import CFGNN, Exact, Greedy, KeepEgo, RandomPerturbation, RemoveEgo
 from butfor.paper.cells import NOTHING, number, spread
 from butfor.paper.lab import Ask
-from butfor.paper.measured import HEADINGS, HEADINGS_BESIDE, METRICS, PROTOCOLS, Measured, beside, published_count
+from butfor.paper.measured import (
+    HEADINGS,
+    HEADINGS_BESIDE,
+    METRICS,
+    PROTOCOLS,
+    Measured,
+    beside,
+    known,
+    published_count,
+    published_record,
+)
 from butfor.paper.published import LITERATURE
 from butfor.paper.sections import Section
 from butfor.problem import Budget
@@ -43,9 +53,9 @@ EVALUATIONS = 30_000
 
 NOTES = (
     "▼ low is good, ▲ high is good, Δ is ours less the paper's. Accuracy is the share of the removed edges' ends that "
-    "are predicted in a motif, as the paper's tables have it; strict asks that nothing but edges inside motifs be "
-    "removed, as its text has it. “CF-GNN” makes the choices of the published code, “CF-GNN, as written” those of the "
-    "paper's text. “proved” counts the answers that are proved smallest.",
+    "are predicted in a motif, as the paper's tables have it; strict asks that nothing but edges which truly lie "
+    "inside motifs be removed, as its text has it. “CF-GNN” makes the choices of the published code, “CF-GNN, as "
+    "written” those of the paper's text. “proved” counts the answers that are proved smallest.",
 )
 
 
@@ -112,6 +122,17 @@ def _published(lab: Lab, protocol: str) -> Table:
             records.append(one.record(paper))
         if protocol == "motif":
             rows += _literature(subject)
+            records += [
+                {
+                    "dataset": subject.dataset,
+                    "source": "literature",
+                    "protocol": protocol,
+                    "method": each.label,
+                    "fidelity": each.fidelity,
+                    "size": each.size,
+                }
+                for each in LITERATURE[subject.dataset]
+            ]
     more = {
         "all": "On the trees 174 of 175 and 243 of 247 test nodes are known, so a published count can be higher than "
         "ours by one and by four. `python -m benchmarks.unknown_nodes` finds nodes with which all published counts and "
@@ -145,7 +166,7 @@ def _fresh(lab: Lab, protocol: str) -> Table:
         for position, (label, title) in enumerate(LABELS.items()):
             each = [Measured.of(lab, subject, label, protocol) for subject in subjects]
             paper = _paper(subjects[0], label, protocol)
-            records += [one.record(paper) for one in each]
+            records += [*(one.record(paper) for one in each), _record(each, paper)]
             first = subjects[0].paper.title if position == 0 else ""
             found, total = sum(one.metrics.found for one in each), sum(one.metrics.total for one in each)
             cells, means = _over_seeds(each)
@@ -160,8 +181,8 @@ def _fresh(lab: Lab, protocol: str) -> Table:
         tuple(records),
         (
             *NOTES,
-            "Mean ± spread over the seeds; in brackets, the standard deviation over the nodes of one seed, which is "
-            "what the paper gives. “found” and “proved” are sums over the seeds.",
+            "Mean ± spread (sample standard deviation) over the seeds; in brackets, the standard deviation over the "
+            "nodes of one seed, which is what the paper gives. “found” and “proved” are sums over the seeds.",
         ),
         left=2,
     )
@@ -174,16 +195,27 @@ def _over_seeds(each: Sequence[Measured]) -> tuple[list[str], list[float]]:
         mean, over = _mean([one.value(metric)[0] for one in each])
         inside, _ = _mean([std for one in each if (std := one.value(metric)[1]) is not None])
         bracket = "" if math.isnan(inside) else f" [{number(inside)}]"
-        cells.append(_told(mean, over, len(each)) + bracket)
+        cells.append(spread(mean, over) + bracket)
         means.append(mean)
-    return [*cells, _told(*_mean([one.strict for one in each]), len(each))], means
+    return [*cells, spread(*_mean([one.strict for one in each]))], means
 
 
-def _told(mean: float, over: float, seeds: int) -> str:
-    return spread(mean, over) if seeds > 1 else number(mean)
+def _record(each: Sequence[Measured], paper: PaperRow | None) -> dict[str, Value]:
+    """The means over the seeds and their spread; counts are sums."""
+    records = [one.record() for one in each]
+    over_seeds: dict[str, Value] = {**records[0], "source": "all seeds"}
+    for name in ("found", "total", "proved"):
+        over_seeds[name] = sum(int(record[name] or 0) for record in records)
+    means = {}
+    for name in (*METRICS, "size_std", "sparsity_std", "strict"):
+        mean, over = _mean([float(value) for record in records if (value := record[name]) is not None])
+        over_seeds |= {name: known(mean), f"{name}_spread": known(over)}
+        means[name] = mean
+    return over_seeds | published_record(paper, [means[name] for name in METRICS])
 
 
 def _mean(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and spread over the seeds that have a value."""
-    known = [value for value in values if not math.isnan(value)]
-    return (float(np.mean(known)), float(np.std(known))) if known else (math.nan, math.nan)
+    """Mean and spread over the seeds that have a value; one alone has no spread."""
+    there = [value for value in values if not math.isnan(value)]
+    over = float(np.std(there, ddof=1)) if len(there) > 1 else math.nan
+    return (float(np.mean(there)) if there else math.nan), over

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal
 
 from butfor.evaluation.tables import Table
@@ -61,7 +62,7 @@ def _methods(lab: Lab, subject: Subject) -> dict[str, dict[str, Method]]:
 
 
 def _label(name: str, size: int | str) -> str:
-    plain = "".join(letter if letter.isalnum() else "-" for letter in name.lower())
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower())
     return f"explainers/{plain}-{_short(size).lower()}"
 
 
