@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test lint format check-all bench reproduce clean
+.PHONY: demo test slow lint format check-all bench reproduce docs-reproduction clean
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -15,7 +15,7 @@ demo: $(STAMP)
 	$(BIN)/butfor demo --out demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow'
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
@@ -27,7 +27,10 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 
 # Everything that is too long for `make test`.
-check-all: lint test bench
+check-all: lint test slow bench
+
+slow: $(STAMP)
+	$(BIN)/python -m pytest -m slow
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks.neighbourhood
@@ -39,9 +42,9 @@ reproduce: $(STAMP)
 	$(BIN)/butfor reproduce $(QUICK) --out reproduction
 
 # What the documents show of it.
-docs/reproduction: reproduction/report.md
-	mkdir -p $@
-	cp -r reproduction/report.md reproduction/settings.json reproduction/tables reproduction/figures $@
+docs-reproduction: reproduce
+	rm -rf docs/reproduction && mkdir docs/reproduction
+	cd reproduction && cp -r report.md settings.json tables figures ../docs/reproduction
 
 clean:
-	rm -rf .venv demo reproduction build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

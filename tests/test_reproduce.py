@@ -911,6 +911,7 @@ def full(run: Done, reference: Path, tmp_path_factory: pytest.TempPathFactory) -
     return reproduce(folder, *arguments, "--jobs", "1", "--quiet")
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_two_processes_have_done(full: Done, run: Done) -> None:
     code, err = (full.folder / "interrupted.txt").read_text().split("\n", 1)
     assert code == "130"
@@ -934,12 +935,14 @@ def test_ctrl_c_keeps_what_two_processes_have_done(full: Done, run: Done) -> Non
     assert len(everything) == len(METHODS) * (174 + 175)
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_answered_by_one_line(full: Done) -> None:
     err = (full.folder / "interrupted.txt").read_text().split("\n", 1)[1]
     assert "interrupted" in err
     assert len(err.splitlines()) == 1, err
 
 
+@pytest.mark.slow
 def test_all_nodes_of_the_published_graph_give_the_published_counts(full: Done, reference: Path) -> None:
     rows = {row["method"]: row for row in table(full.folder, "table-2-published-all")}
     assert {row["total"] for row in rows.values()} == {"174"}
@@ -960,6 +963,7 @@ def test_all_nodes_of_the_published_graph_give_the_published_counts(full: Done, 
     assert f"{float(motif['exact']['size']):.2f}" == "1.40"
 
 
+@pytest.mark.slow
 def test_a_quick_run_in_the_folder_of_a_full_one_is_still_a_tenth(
     full: Done, run: Done, reference: Path, tmp_path: Path
 ) -> None:

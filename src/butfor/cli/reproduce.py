@@ -70,6 +70,8 @@ def reproduce(
     chosen = [name for name in PARTS if name in parts or not parts]
     _import_for(chosen, jobs)
     wanted = tuple(name for name in PAPER if name in datasets)
+    if not wanted:
+        raise InputError(f"--datasets names none; choose from {', '.join(PAPER)}")
     lab = Lab(out, _reference(reference, wanted, quiet), wanted, seeds, quick, quiet)
     record = Record(lab, chosen, jobs, f"butfor {shlex.join(sys.argv[1:])}" if _is_command() else "butfor reproduce")
     _check_folder(out)
@@ -110,7 +112,7 @@ def _reference(given: Path | None, datasets: tuple[str, ...], quiet: bool) -> Pa
         return None
     folder = given or REFERENCE
     if not folder.is_dir():
-        raise InputError(f"--reference {folder} is not a folder; leave it out to explain fresh graphs only")
+        raise InputError(f"--reference {folder} is not a folder; give the one with the published graphs and weights")
     missing = [path.name for name in datasets for path in published_files(name, folder) if not path.is_file()]
     if missing:
         raise InputError(f"{folder} does not have {' and '.join(missing)}; give another folder as --reference")

@@ -27,6 +27,7 @@ __all__ = [
     "explanation_size",
     "fidelity",
     "motif_edges",
+    "share_kept",
     "sparsity",
     "strict_accuracy",
 ]
@@ -77,7 +78,12 @@ def explanation_size(results: Sequence[Counterfactual]) -> Measure:
 
 def sparsity(results: Sequence[Counterfactual]) -> Measure:
     """The share of the neighbourhood's edges that stay, over the same targets; 0 to 1, high is good."""
-    return Measure.of([1 - len(result.removed_edges) / max(result.edges, 1) for result in results if result.found])
+    return Measure.of([share_kept(result) for result in results if result.found])
+
+
+def share_kept(result: Counterfactual) -> float:
+    """The share of the neighbourhood's edges that stay."""
+    return 1 - len(result.removed_edges) / max(result.edges, 1)
 
 
 def accuracy(results: Sequence[Counterfactual], classes: NDArray[np.int64]) -> Measure:

@@ -85,8 +85,8 @@ class Lab:
         by_node = {result.target: result for result in read_results(self.path(subject, label))}
         return [by_node[node] for node in self.nodes(subject)]
 
-    def said(self, subjects: Sequence[Subject]) -> str:
-        """Which subjects and nodes, in words."""
+    def said(self, subjects: Sequence[Subject], nodes: bool = True) -> str:
+        """Which subjects and, where they matter, nodes, in words."""
         seeds: dict[str, list[int]] = {}
         for subject in subjects:
             if subject.seed is not None:
@@ -96,7 +96,9 @@ class Lab:
             names = [PAPER[name].title for name in seeds if tuple(seeds[name]) == numbers]
             span = f"seed {numbers[0]}" if len(numbers) == 1 else f"seeds {numbers[0]} to {numbers[-1]}"
             words.append(f"{span} ({', '.join(names)})")
-        return f"{'; '.join(words)}; {'every tenth test node' if self.quick else 'all test nodes'}"
+        if nodes:
+            words.append("every tenth test node" if self.quick else "all test nodes")
+        return "; ".join(words)
 
 
 @dataclass(frozen=True, eq=False)

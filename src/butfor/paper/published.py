@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from butfor.methods import Method
 
 __all__ = [
+    "INSIGNIFICANT",
     "LITERATURE",
     "PAPER",
     "LiteratureRow",
@@ -216,6 +217,10 @@ class LiteratureRow:
     fidelity: float | None
     size: float
 
+
+# Where the appendix says that CF-GNN does not differ significantly from a baseline: dataset and label of the baseline.
+# Everywhere else it does, in size and sparsity.
+INSIGNIFICANT = {("tree-grid", "rm-1hop")}
 
 # InduCE, transductive; its sizes with deletions alone are given for the trees only.
 LITERATURE: dict[str, tuple[LiteratureRow, ...]] = {

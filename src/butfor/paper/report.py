@@ -126,7 +126,10 @@ def _read(path: Path) -> Section | None:
     if not path.exists():
         return None
     try:
-        return Section.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        section = Section.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        if not all(isinstance(words, str) for words in (section.title, section.settings, *section.text)):
+            raise TypeError("words are text")
+        return section
     except (ValueError, TypeError, KeyError, AttributeError) as problem:
         raise StoreError(f"{path} is damaged: delete it, and run the same command again") from problem
 
@@ -137,7 +140,9 @@ def _earlier_runs(path: Path) -> list[dict[str, Any]]:
         return []
     try:
         runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
-        return [run for run in runs if {"command", "seconds", "date"} <= run.keys()]
+        return [
+            {**run, "seconds": float(run["seconds"])} for run in runs if {"command", "seconds", "date"} <= run.keys()
+        ]
     except (ValueError, TypeError, KeyError, AttributeError) as problem:
         raise StoreError(f"{path} is damaged: delete it, and run the same command again") from problem
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import torch
+
 from butfor.datasets import GENERATORS, describe, load_graph
 from butfor.errors import GraphError, ModelError, StoreError
 from butfor.explainer import Explainer
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch_geometric.data import Data
 
-    from butfor.paper.published import PaperDataset, PaperRow
+    from butfor.paper.published import PaperDataset, PaperRow, Statistics
 
 __all__ = ["Ready", "Subject", "open_fresh", "open_published", "published_files"]
 
@@ -94,9 +96,21 @@ def open_published(subject: Subject, reference: Path) -> Ready:
         raise GraphError(f"{graph} has {data.num_nodes} nodes; {subject.paper.title} has {paper.nodes}")
     if model.num_classes != paper.classes:
         raise ModelError(f"{weights} tell {model.num_classes} classes apart; {subject.paper.title} has {paper.classes}")
-    # The files do not say what the motifs are; the paper does.
-    data.motif_size = paper.motif_edges
+    _mark_motifs(data, paper)
     return Ready.of(data, model)
+
+
+def _mark_motifs(data: Data, paper: Statistics) -> None:
+    """Say which nodes and edges are a motif's: the files do not, but motifs come last and one after the other.
+
+    A noise edge between two nodes of one motif is taken for one of its own; there is one such edge, in Tree-Grid.
+    """
+    first = int((data.y > 0).nonzero().min())
+    of = torch.arange(data.num_nodes).sub(first).div(paper.motif_nodes, rounding_mode="floor")
+    data.node_motif = of.clamp(min=-1)
+    source, target = data.node_motif[data.edge_index]
+    data.edge_motif = (source == target) & (source >= 0)
+    data.motif_size = paper.motif_edges
 
 
 def open_fresh(subject: Subject, folder: Path, progress: bool = False) -> Ready:

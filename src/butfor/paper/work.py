@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from butfor.errors import ModelError
+from butfor.errors import InputError
 from butfor.explainer import Explainer
 from butfor.methods import BatchMethod, RemoveSubgraph
 from butfor.paper.explainers import trained
@@ -48,8 +48,7 @@ class _Batch:
             for label, method in _sharing(self.ask.methods).items():
                 method = trained(method, ready.model, ready.data)
                 explainer = Explainer.of(ready.model, ready.data, method=method, budget=self.ask.budget)
-                # Without the scene, which is the whole graph and need not travel.
-                found[label] = [replace(result, _scene=None) for _, result in explainer.stream(self.nodes)]
+                found[label] = [result for _, result in explainer.stream(self.nodes)]
         return self.ask, found
 
 
@@ -71,12 +70,25 @@ def carry_out(lab: Lab, asks: Sequence[Ask], jobs: int) -> None:
     Raises:
         StoreError: the folder holds results of another run, or cannot be written.
     """
+    with warnings.catch_warnings():
+        # joblib replaces a worker whose memory has grown, as it does with graphs that are kept there; and it tells how
+        # many tasks were cancelled by Ctrl-C, when the command itself will say what is kept.
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
+        warnings.filterwarnings("ignore", ".*tasks which were still being processed", UserWarning)
+        try:
+            _carry_out(lab, asks, jobs)
+        finally:
+            if jobs > 1:
+                _dismiss_workers()
+
+
+def _carry_out(lab: Lab, asks: Sequence[Ask], jobs: int) -> None:
     subjects = list(dict.fromkeys(ask.subject for ask in asks))
     untrained = [one for one in subjects if one.seed is not None and not (lab.models(one) / "model.json").exists()]
     with _bar(len(untrained), "training models", "model", lab.quiet) as bar:
         for _ in _each([_Training(lab, subject) for subject in untrained], jobs):
             bar.update()
-    batches = [batch for ask in asks for batch in _batches(lab, ask)]
+    batches = [batch for ask in _each_once(asks) for batch in _batches(lab, ask)]
     batches.sort(key=lambda batch: -batch.ask.seconds * len(batch.nodes))
     total = sum(len(batch.nodes) * len(batch.ask.methods) for batch in batches)
     with _bar(total, "explaining", "node", lab.quiet) as bar:
@@ -84,6 +96,16 @@ def carry_out(lab: Lab, asks: Sequence[Ask], jobs: int) -> None:
             for label, results in found.items():
                 _keep(lab, ask, label, results)
                 bar.update(len(results))
+
+
+def _each_once(asks: Sequence[Ask]) -> Iterator[Ask]:
+    """Without what several parts ask for after the first."""
+    asked: set[tuple[Subject, str]] = set()
+    for ask in asks:
+        new = {label: method for label, method in ask.methods.items() if (ask.subject, label) not in asked}
+        asked |= {(ask.subject, label) for label in new}
+        if new:
+            yield replace(ask, methods=new)
 
 
 def _batches(lab: Lab, ask: Ask) -> Iterator[_Batch]:
@@ -142,18 +164,20 @@ def _each(tasks: Sequence[Callable[[], Any]], jobs: int) -> Iterator[Any]:
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
     try:
-        with warnings.catch_warnings():
-            # joblib replaces a worker whose memory has grown, as it does with graphs that are kept there; and it tells
-            # how many tasks were cancelled by Ctrl-C, when the command itself will say what is kept.
-            warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
-            warnings.filterwarnings("ignore", ".*tasks which were still being processed", UserWarning)
-            yield from Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(
-                delayed(_in_worker)(task) for task in tasks
-            )
+        yield from Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(
+            delayed(_in_worker)(task) for task in tasks
+        )
     except BrokenProcessPool as problem:
-        raise ModelError(
+        raise InputError(
             "a worker process ended before its work was done; if memory ran out, ask for fewer with --jobs"
         ) from problem
+
+
+def _dismiss_workers() -> None:
+    """End the processes, which joblib would keep for another call, and with them the program's end waiting."""
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown(wait=True, kill_workers=True)
 
 
 def _in_worker(task: Callable[[], Any]) -> Any:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from butfor.evaluation.figures import Frontier, Histogram, frontier, size_histograms
 from butfor.paper.parts.table_2 import LABELS
-from butfor.paper.parts.table_2 import asks as asks_of_table_2
+from butfor.paper.parts.table_2 import asks_of_firsts as asks
 from butfor.paper.sections import Picture, Section
 
 if TYPE_CHECKING:
-    from butfor.paper.lab import Ask, Lab
+    from butfor.paper.lab import Lab
 
 __all__ = ["asks", "section"]
 
@@ -20,11 +20,6 @@ NUMBERS = {"random": "2", "1hop": "3", "rm-1hop": "4", "cf-gnn": "5", "greedy": 
 # The paper's axes: it names those of BA-Shapes. The trees have one for all methods, so that these can be compared.
 TREES = 70.0
 BA_SHAPES = {"random": 1500.0, "1hop": 1500.0}
-
-
-def asks(lab: Lab) -> list[Ask]:
-    """Table 2's, on one subject of each dataset."""
-    return [ask for ask in asks_of_table_2(lab) if ask.subject in lab.firsts()]
 
 
 def section(lab: Lab) -> Section:

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from butfor.evaluation.metrics import share_kept
 from butfor.evaluation.significance import ALPHA, paired_difference, unpaired_difference
 from butfor.evaluation.tables import Table
 from butfor.paper.cells import NOTHING, number, p_value
-from butfor.paper.parts.figures import asks
+from butfor.paper.cells import difference as signed
+from butfor.paper.measured import known
 from butfor.paper.parts.table_2 import LABELS
-from butfor.paper.published import PAPER
+from butfor.paper.parts.table_2 import asks_of_firsts as asks
+from butfor.paper.published import INSIGNIFICANT, PAPER
 from butfor.paper.sections import Section
 
 if TYPE_CHECKING:
@@ -34,9 +37,6 @@ PAIRS = (
 )
 
 METRICS = ("size", "sparsity")
-
-# The appendix: all differences between CF-GNN and the baselines are significant, but for these.
-INSIGNIFICANT_IN_PAPER = {("tree-grid", "rm-1hop")}
 
 
 def section(lab: Lab) -> Section:
@@ -94,13 +94,12 @@ def _values(results: list[Counterfactual], metric: str) -> dict[int, float]:
     found = {int(result.target): result for result in results if result.size is not None}  # type: ignore[arg-type]
     if metric == "size":
         return {node: float(len(result.removed_edges)) for node, result in found.items()}
-    return {node: 1 - len(result.removed_edges) / max(result.edges, 1) for node, result in found.items()}
+    return {node: share_kept(result) for node, result in found.items()}
 
 
 def _told(difference: Difference, metric: str) -> tuple[str, str]:
     digits = 2 if metric == "size" else 3
-    mean = number(difference.mean, digits).replace("-", "−")
-    return mean, p_value(difference.p) + ("*" if difference.significant else "")
+    return signed(difference.mean, 0.0, digits), p_value(difference.p) + ("*" if difference.significant else "")
 
 
 def _record(
@@ -112,12 +111,12 @@ def _record(
         "first": ours,
         "second": other,
         "metric": metric,
-        "difference": every.mean,
-        "p": every.p,
+        "difference": known(every.mean),
+        "p": known(every.p),
         "first_nodes": every.counts[0],
         "second_nodes": every.counts[1],
-        "paired_difference": both.mean,
-        "paired_p": both.p,
+        "paired_difference": known(both.mean),
+        "paired_p": known(both.p),
         "paired_nodes": both.counts[0],
     }
 
@@ -125,7 +124,11 @@ def _record(
 def _paper(subject: Subject, ours: str, other: str) -> str:
     if ours != "cf-gnn":
         return NOTHING
-    return "not" if (subject.dataset, other) in INSIGNIFICANT_IN_PAPER else "significant"
+    return "not" if (subject.dataset, other) in INSIGNIFICANT else "significant"
+
+
+def _is_small(p: Value) -> bool:
+    return p is not None and float(p) < ALPHA
 
 
 def _about_the_exception(lab: Lab, records: list[dict[str, Value]]) -> list[str]:
@@ -135,9 +138,9 @@ def _about_the_exception(lab: Lab, records: list[dict[str, Value]]) -> list[str]
     ours = {
         (str(record["dataset"]), str(record["second"]))
         for record in records
-        if record["first"] == "cf-gnn" and record["metric"] == "size" and not float(record["p"] or 0) < ALPHA
+        if record["first"] == "cf-gnn" and record["metric"] == "size" and not _is_small(record["p"])
     }
-    if ours == {pair for pair in INSIGNIFICANT_IN_PAPER if pair[0] in lab.datasets}:
+    if ours == {pair for pair in INSIGNIFICANT if pair[0] in lab.datasets}:
         return []
     told = " and ".join(f"{LABELS[label]} on {PAPER[dataset].title}" for dataset, label in sorted(ours)) or "none"
     return [
@@ -148,7 +151,11 @@ def _about_the_exception(lab: Lab, records: list[dict[str, Value]]) -> list[str]
 
 def _common(lab: Lab, values: dict[tuple[Subject, str], dict[str, dict[int, float]]]) -> Table:
     """Every method's size on nodes that all solve."""
-    groups = {"all methods": tuple(LABELS), "CF-GNN and ours": ("cf-gnn", "cf-gnn-paper", "greedy", "exact")}
+    groups = {
+        "all methods": tuple(LABELS),
+        "all but “as written”": tuple(label for label in LABELS if label != "cf-gnn-paper"),
+        "CF-GNN and ours": ("cf-gnn", "greedy", "exact"),
+    }
     rows = []
     records: list[dict[str, Value]] = []
     for subject in lab.firsts():
@@ -161,7 +168,7 @@ def _common(lab: Lab, values: dict[tuple[Subject, str], dict[str, dict[int, floa
             }
             cells = [number(sizes.get(label)) for label in LABELS]
             rows.append((subject.paper.title if position == 0 else "", group, str(len(common)), *cells))
-            told: dict[str, Value] = {f"size_{label}": size for label, size in sizes.items()}
+            told: dict[str, Value] = {f"size_{label}": known(size) for label, size in sizes.items()}
             records.append(
                 {"dataset": subject.dataset, "source": subject.source, "solved_by": group, "nodes": len(common), **told}
             )

@@ -78,9 +78,10 @@ def section(lab: Lab) -> Section:
             tables.append(_table(lab, name, subjects))
     text = (
         "An explainer of PyG ranks the edges of the neighbourhood, and the S highest are removed; GT is the number of "
-        "edges in a motif. Every explainer ranks once for all S; attributions keep their sign, so that edges which "
-        "speak against the predicted class come last. The paper's model has no attention, and one with attention "
-        "cannot learn these datasets: all features are equal, and so is every weighted mean of them.",
+        "edges in a motif. Every explainer ranks once for all S; attributions keep their sign, where they have one "
+        "(Saliency does not), so that edges which speak against the predicted class come last. The paper's model has "
+        "no attention, and one with attention cannot learn these datasets: all features are equal, and so is every "
+        "weighted mean of them.",
     )
     return Section("table-3", "Table 3: explainers that rank edges", lab.said(_subjects(lab)), text, tuple(tables))
 
