@@ -46,7 +46,7 @@ class Record:
             "parts": list(parts),
             "datasets": list(lab.datasets),
             "seeds": {name: [subject.seed for subject in lab.fresh(name)] for name in lab.datasets},
-            "published graphs": str(lab.reference) if lab.reference else None,
+            "published graphs": os.path.relpath(lab.reference) if lab.reference else None,
             "quick": lab.quick,
             "processes": jobs,
             "cores": os.cpu_count(),
