@@ -45,6 +45,7 @@ reproduce: $(STAMP)
 docs-reproduction: reproduce
 	rm -rf docs/reproduction && mkdir docs/reproduction
 	cd reproduction && cp -r report.md settings.json tables figures ../docs/reproduction
+	rm docs/reproduction/figures/*.svg
 
 clean:
 	rm -rf .venv demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
