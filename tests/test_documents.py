@@ -30,6 +30,7 @@ def test_quickstart_runs_as_written(tmp_path: Path) -> None:
     assert (tmp_path / "quickstart.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("document", "number"), [("README.md", 1), ("docs/pyg.md", 0)])
 def test_other_python_runs_as_written(document: str, number: int, tmp_path: Path) -> None:
     command = [sys.executable, "-c", blocks(document)[number]]

@@ -33,7 +33,7 @@ METHODS = [
     butfor.KeepEgo(),
     butfor.RemoveEgo(),
 ]
-quick = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 
 
 def build(name: str, seed: int) -> torch.nn.Module:
