@@ -51,7 +51,6 @@ def test_no_two_labels_of_a_subject_are_of_different_methods(tmp_path: Path) -> 
 
 
 # Nodes of the published Tree-Cycles that are solved at once, after 100 and after 300 iterations, and never.
-@pytest.mark.slow
 @pytest.mark.parametrize(("choices", "nodes"), [("code", [639, 553, 13, 10, 515]), ("paper", [516, 22, 147, 34])])
 def test_one_run_tells_what_fewer_iterations_find(choices: str, nodes: list[int], reference: Path) -> None:
     ready = open_published(Subject("tree-cycles"), reference)
@@ -105,7 +104,6 @@ def test_each_departure_is_one_switch() -> None:
         assert len(changed) == (label not in ("departures/paper", "departures/code"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("choices", ["paper", "code"])
 def test_the_dense_algorithm_removes_the_same_edges(choices: str, reference: Path) -> None:
     ready = open_published(Subject("tree-cycles"), reference)
