@@ -125,7 +125,7 @@ def _import_for(parts: list[str], jobs: int) -> None:
         import joblib  # noqa: F401
     if "search" in parts:
         import optuna  # noqa: F401
-    if "table-3" in parts:
+    if "table-3" in parts or "time" in parts:
         import captum  # noqa: F401
 
 

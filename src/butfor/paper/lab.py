@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from butfor.explainer import Explainer
 from butfor.paper.published import PAPER
 from butfor.paper.subjects import Ready, Subject, open_fresh, open_published
 from butfor.problem import Budget
-from butfor.runs import read_results
+from butfor.runs import Run, read_results
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,6 +77,10 @@ class Lab:
         """The test nodes to explain."""
         return self.ready(subject).test_nodes[:: QUICK if self.quick else 1]
 
+    def run(self, subject: Subject, method: Method) -> Run:
+        """What all results of a method on a subject have in common."""
+        return replace(_any_run(self, subject), method=repr(method))
+
     def path(self, subject: Subject, label: str) -> Path:
         """Where the results of a method are kept."""
         return self.folder / "results" / subject.source / subject.dataset / f"{label}.jsonl"
@@ -116,6 +121,12 @@ class Ask:
     methods: dict[str, Method]
     budget: Budget = Budget()  # noqa: RUF009 (frozen)
     seconds: float = 0.01
+
+
+@cache
+def _any_run(lab: Lab, subject: Subject) -> Run:
+    ready = lab.ready(subject)
+    return Run.of(Explainer.of(ready.model, ready.data))
 
 
 @cache

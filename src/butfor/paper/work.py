@@ -6,7 +6,6 @@ import signal
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
@@ -15,7 +14,7 @@ from butfor.errors import InputError
 from butfor.explainer import Explainer
 from butfor.methods import BatchMethod, RemoveSubgraph
 from butfor.paper.explainers import trained
-from butfor.runs import Run, Store
+from butfor.runs import Store
 from butfor.threads import threads_for
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ def _batches(lab: Lab, ask: Ask) -> Iterator[_Batch]:
         path = lab.path(ask.subject, label)
         done: set[Any] = set()
         if path.exists():
-            with Store(path, _run(lab, ask, method)) as store:
+            with Store(path, lab.run(ask.subject, method)) as store:
                 done = set(store.done)
         todo |= set(lab.nodes(ask.subject)) - done
     nodes = [node for node in lab.nodes(ask.subject) if node in todo]
@@ -128,21 +127,10 @@ def _batches(lab: Lab, ask: Ask) -> Iterator[_Batch]:
 def _keep(lab: Lab, ask: Ask, label: str, results: Sequence[Counterfactual]) -> None:
     path = lab.path(ask.subject, label)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with Store(path, _run(lab, ask, ask.methods[label])) as store:
+    with Store(path, lab.run(ask.subject, ask.methods[label])) as store:
         for result in results:
             if result.target not in store.done:
                 store.append(result)
-
-
-def _run(lab: Lab, ask: Ask, method: Method) -> Run:
-    return replace(_any_run(lab, ask.subject), method=repr(method))
-
-
-@cache
-def _any_run(lab: Lab, subject: Subject) -> Run:
-    """The run of some method on a subject."""
-    ready = lab.ready(subject)
-    return Run.of(Explainer.of(ready.model, ready.data))
 
 
 def _sharing(methods: dict[str, Method]) -> dict[str, Method]:

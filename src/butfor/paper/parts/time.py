@@ -14,7 +14,7 @@ from tqdm import tqdm
 from butfor.api import explain
 from butfor.datasets.atomic import atomic_write
 from butfor.evaluation.tables import Table
-from butfor.explainer import Explainer, versions
+from butfor.explainer import versions
 from butfor.methods import CFGNN, RemoveSubgraph
 from butfor.models import PaperGCN
 from butfor.paper.cells import number
@@ -22,7 +22,6 @@ from butfor.paper.dense import dense_cf_gnn
 from butfor.paper.explainers import explainers_for, trained
 from butfor.paper.parts.table_2 import LABELS, methods
 from butfor.paper.sections import Section
-from butfor.runs import Run
 from butfor.threads import threads_for
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ def section(lab: Lab) -> Section:
 def _measured(lab: Lab, subject: Subject) -> dict[str, float]:
     """Seconds per node, from the lab's folder where they were measured with the same settings."""
     path = lab.folder / "time" / subject.source / f"{subject.dataset}.json"
-    run = Run.of(Explainer.of(lab.ready(subject).model, lab.ready(subject).data))
+    run = lab.run(subject, CFGNN.published())  # for the fingerprints of graph and model
     about = {
         "graph": run.graph_id,
         "model": run.model_id,
