@@ -1,16 +1,17 @@
 """What works with what, found out by trying: the tables of docs/support.md.
 
-    python -m benchmarks.support              # prints them, in about a minute
+    python -m benchmarks.support              # prints them, in a few minutes
     python -m benchmarks.support --write      # into docs/support.md, between its markers
 
-Every cell is a search on a small random graph with an untrained model. `✓`: it ran, and what it found was verified by
-making the edits on the whole graph. `○`: the same, but the method had to search without gradients. `–`: it refuses;
-the reasons are listed below the table. Models with the same row share it.
+Every cell is a search by one method with an untrained model, on one target of some small random graphs after another,
+the least certain first, until something is found; `SIGNS` says what is printed. What is found was verified by making
+the edits on the whole graph. Models with the same row share it.
 """
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,22 +25,39 @@ import butfor
 from butfor.errors import ButforError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "support.md"
 BEGIN, END = "<!-- made by python -m benchmarks.support --write -->", "<!-- end -->"
 IN, OUT = 4, 3
+NODES, GRAPHS, TRIES = 9, 4, 12
+
+FOUND, WITHOUT_GRADIENTS, NOTHING, REFUSED = "✓", "○", "∅", "–"
+SIGNS = {
+    FOUND: "found, and verified on the whole graph",
+    WITHOUT_GRADIENTS: "the same, but the method had to search without gradients, and the result's `note` says so",
+    NOTHING: f"it ran, and found nothing for any of {TRIES} targets",
+    REFUSED: "refused with an error",
+}
+NOTHING_FOUND = {
+    "nothing to ask": "they only delete edges, so with other edits they have nothing to ask the model about",
+    "asked": (
+        "what they asked about did not change the answer, or broke a rule. KeepEgo and RemoveEgo ask about one set of "
+        "edges each, which may be more than the rules allow, and RemoveEgo's always cuts its target off"
+    ),
+}
 
 METHODS: dict[str, butfor.methods.Method] = {
     "Exact": butfor.Exact(),
     "Greedy": butfor.Greedy(width=2),
-    "CFGNN": butfor.CFGNN(epochs=10),
+    # Untrained models have small gradients: with these two it takes steps of length 1 all the same.
+    "CFGNN": butfor.CFGNN(epochs=40, lr=100.0, beta=0.0, clip=0.01),
     "PRBCD": butfor.PRBCD(epochs=5),
     "GRBCD": butfor.GRBCD(epochs=5),
-    "Random": butfor.RandomPerturbation(samples=30),
+    "Random": butfor.RandomPerturbation(samples=300),
     "KeepEgo": butfor.KeepEgo(),
     "RemoveEgo": butfor.RemoveEgo(),
-    "RemoveSubgraph": butfor.RemoveSubgraph(size=1, epochs=2),
+    "RemoveSubgraph": butfor.RemoveSubgraph(size=1, epochs=10),
 }
 
 EDITS = {
@@ -47,9 +65,9 @@ EDITS = {
     "add edges": butfor.EditSpace(delete=False, add=butfor.Within(hops=2, most=8)),
     "change features": butfor.EditSpace(delete=False, features=butfor.Features(values=[-2.0, 2.0])),
     "all, with rules": butfor.EditSpace(
-        add=butfor.Within(hops=2, most=6, cost=2.0),
-        features=butfor.Features(values=[-2.0, 2.0], cost=1.5),
-        max_edits=3,
+        add=butfor.Within(hops=2, most=2, cost=2.0),
+        features=butfor.Features(values=[-2.0, 2.0], columns=[0], cost=1.5),
+        max_edits=5,
         keep_connected=True,
     ),
 }
@@ -137,7 +155,7 @@ class Links(nn.Module):
 
 
 class Graphs(nn.Module):
-    """Node representations, summed."""
+    """Node representations, averaged."""
 
     def __init__(self, encoder: nn.Module) -> None:
         super().__init__()
@@ -151,11 +169,12 @@ class Graphs(nn.Module):
 class Typed(nn.Module):
     """One SAGE layer for each relation, twice."""
 
-    def __init__(self, relations: list[tuple[str, str, str]], out: int) -> None:
+    def __init__(self, out: int) -> None:
         super().__init__()
-        self.first, self.second = (
-            gnn.HeteroConv({relation: gnn.SAGEConv((-1, -1), width) for relation in relations}) for width in (8, out)
-        )
+        ends = [(source, target) for source, _, target in RELATIONS]
+        wide = {relation: (WIDTHS[a], WIDTHS[b]) for relation, (a, b) in zip(RELATIONS, ends, strict=True)}
+        self.first = gnn.HeteroConv({relation: gnn.SAGEConv(wide[relation], 8) for relation in RELATIONS})
+        self.second = gnn.HeteroConv({relation: gnn.SAGEConv(8, out) for relation in RELATIONS})
 
     def forward(self, x_dict: dict[str, Any], edge_index_dict: dict[Any, Any]) -> torch.Tensor:
         """One row for each paper."""
@@ -163,91 +182,148 @@ class Typed(nn.Module):
         return self.second(hidden, edge_index_dict)["paper"]
 
 
-def small_graph() -> Data:
-    generator = torch.Generator().manual_seed(4)
-    chosen = torch.triu(torch.rand(9, 9, generator=generator) < 0.3, 1).nonzero()
-    chosen = torch.cat([chosen, torch.tensor([[node, node + 1] for node in range(8)])]).unique(dim=0)
+WIDTHS = {"author": 3, "paper": 4}
+RELATIONS = [("author", "writes", "paper"), ("paper", "cites", "paper"), ("paper", "rev_cites", "paper")]
+RELATIONS += [("paper", "rev_writes", "author")]
+
+
+def small_graph(seed: int) -> Data:
+    """A path, and some more edges."""
+    generator = torch.Generator().manual_seed(seed)
+    chosen = torch.triu(torch.rand(NODES, NODES, generator=generator) < 0.3, 1).nonzero()
+    chosen = torch.cat([chosen, torch.tensor([[node, node + 1] for node in range(NODES - 1)])]).unique(dim=0)
     return Data(
-        x=torch.randn(9, IN, generator=generator), edge_index=torch.cat([chosen, chosen.flip(1)]).T.contiguous()
+        x=torch.randn(NODES, IN, generator=generator), edge_index=torch.cat([chosen, chosen.flip(1)]).T.contiguous()
     )
 
 
-def typed_graph() -> HeteroData:
-    generator = torch.Generator().manual_seed(0)
+def typed_graph(seed: int) -> HeteroData:
+    """Authors and papers."""
+    generator = torch.Generator().manual_seed(seed)
     data = HeteroData()
-    data["author"].x, data["paper"].x = (torch.randn(5, width, generator=generator) for width in (3, 4))
-    data["author", "writes", "paper"].edge_index = torch.randint(5, (2, 9), generator=generator)
-    data["paper", "cites", "paper"].edge_index = torch.randint(5, (2, 5), generator=generator)
-    return transforms.ToUndirected()(data)
+    for kind, width in WIDTHS.items():
+        data[kind].x = torch.randn(NODES, width, generator=generator)
+    data["author", "writes", "paper"].edge_index = torch.randint(NODES, (2, 16), generator=generator)
+    data["paper", "cites", "paper"].edge_index = torch.randint(NODES, (2, 10), generator=generator)
+    return transforms.ToUndirected(merge=False)(data)
 
 
-def tasks() -> dict[str, tuple[dict[str, Callable[[], nn.Module]], Any, Any, dict[str, Any]]]:
-    """For each task: models, graph, target and settings."""
-    data, typed = small_graph(), typed_graph()
-    few = {name: MODELS[name] for name in ("GCN", "GraphSAGE mean", "GAT", "GIN", "PNA")}
-    yes = {"goal": butfor.Goal(threshold=0.0)}
-    every = {name: (lambda make=make: make(OUT)) for name, make in MODELS.items()}
-    return {
-        "node class": (every, data, 3, {}),
-        "node value": ({name: (lambda make=make: make(1)) for name, make in few.items()}, data, 3, yes),
-        "link": (
-            {name: (lambda make=make: Links(make(4))) for name, make in few.items()},
-            data,
-            butfor.Pair(2, 6),
-            yes,
-        ),
-        "graph class": ({name: (lambda make=make: Graphs(make(OUT))) for name, make in few.items()}, data, None, {}),
-        "typed node class": (
-            {"HeteroConv": lambda: Typed(typed.edge_types, OUT)},
-            typed,
-            1,
-            {"node_type": "paper"},
-        ),
-    }
+@dataclass(frozen=True)
+class Task:
+    """What is predicted by which models, what of a graph can be asked about, and what the model says of each of it."""
+
+    models: dict[str, Callable[[], nn.Module]]
+    targets: Sequence[Any]
+    outputs: Callable[[nn.Module, Any], torch.Tensor] = lambda model, data: model(data.x, data.edge_index)
+    graphs: Sequence[Data | HeteroData] = tuple(small_graph(seed) for seed in range(GRAPHS))
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def model(self, name: str) -> nn.Module:
+        """A model whose answers are evenly matched over all targets: an untrained one may say the same to all."""
+        torch.manual_seed(0)
+        model = self.models[name]().eval()
+        # A GCN stays as it is: butfor has kernels of its own for it.
+        if type(model) is not gnn.GCN:
+            shift = torch.cat([self.answers(model, data) for data in self.graphs]).mean(0)
+            model.register_forward_hook(lambda _, __, out: out - shift)
+        return model
+
+    def answers(self, model: nn.Module, data: Data | HeteroData) -> torch.Tensor:
+        """What a model says of all targets in one graph."""
+        with torch.no_grad():
+            return self.outputs(model, data)
+
+    def cases(self, model: nn.Module) -> list[tuple[Data | HeteroData, Any]]:
+        """Graphs and targets, the least certain answers first."""
+        leads = []
+        for number, data in enumerate(self.graphs):
+            out = self.answers(model, data).reshape(len(self.targets), -1)
+            best = out.topk(2).values if out.size(1) > 1 else torch.cat([out.abs(), 0 * out], dim=1)
+            leads += [(lead, number, place) for place, lead in enumerate((best[:, 0] - best[:, 1]).tolist())]
+        return [(self.graphs[number], self.targets[place]) for _, number, place in sorted(leads)[:TRIES]]
+
+
+def models(names: Iterable[str], out: int, around: Callable[[nn.Module], nn.Module] = lambda model: model) -> Any:
+    """Some of the models with so many outputs, and what comes behind them."""
+    return {name: (lambda make=MODELS[name]: around(make(out))) for name in names}
+
+
+FEW = ("GCN", "GraphSAGE mean", "GAT", "GIN", "PNA")
+YES = {"goal": butfor.Goal(threshold=0.0)}
+PAIRS = tuple(butfor.Pair(u, v) for u in range(NODES) for v in range(u + 1, NODES))
+TASKS = {
+    "node class": Task(models(MODELS, OUT), range(NODES)),
+    "node value": Task(models(FEW, 1), range(NODES), settings=YES),
+    "link": Task(
+        models(FEW, 4, Links),
+        PAIRS,
+        lambda model, data: model(data.x, data.edge_index, torch.tensor(PAIRS).T),
+        settings=YES,
+    ),
+    "graph class": Task(
+        models(FEW, OUT, Graphs), [None], graphs=tuple(small_graph(seed) for seed in range(GRAPHS * NODES))
+    ),
+    "typed node class": Task(
+        {"HeteroConv": lambda: Typed(OUT)},
+        range(NODES),
+        lambda model, data: model(data.x_dict, data.edge_index_dict),
+        tuple(typed_graph(seed) for seed in range(GRAPHS)),
+        {"node_type": "paper"},
+    ),
+}
 
 
 def cell(
-    model: nn.Module, data: Any, target: Any, method: butfor.methods.Method, more: dict[str, Any]
+    model: nn.Module, cases: list[tuple[Any, Any]], method: butfor.methods.Method, settings: dict[str, Any]
 ) -> tuple[str, str]:
-    """The sign of one combination, and the reason where it is refused."""
-    try:
-        result = butfor.explain(model, data, target, method, budget=butfor.Budget(300), **more)
-    except ButforError as problem:
-        return "–", str(problem).split(";")[0].split(":")[0]
-    if not result.evaluations and not result.found:
-        return "–", "KeepEgo, RemoveEgo and RemoveSubgraph only delete edges"
-    return ("○" if "no gradients" in result.note else "✓"), ""
+    """The sign of one combination; and where nothing is found, the error or what there was to ask about."""
+    asked = False
+    for data, target in cases:
+        try:
+            result = butfor.explain(model, data, target, method, budget=butfor.Budget(300), **settings)
+        except ButforError as problem:
+            return REFUSED, str(problem).split(";")[0].split(":")[0]
+        if result.found:
+            return WITHOUT_GRADIENTS if "no gradients" in result.note else FOUND, ""
+        asked |= result.evaluations > 0
+    return NOTHING, "asked" if asked else "nothing to ask"
 
 
 def tables() -> str:
     """All tables as Markdown."""
-    lines: list[str] = []
-    reasons: list[str] = []
-    lines += [f"| task | edits | model | {' | '.join(METHODS)} |", f"|---|---|---|{'---|' * len(METHODS)}"]
-    for task, (models, data, target, settings) in tasks().items():
+    lines = [f"- `{sign}`: {meaning}" for sign, meaning in SIGNS.items()]
+    lines += ["", f"| task | edits | model | {' | '.join(METHODS)} |", f"|---|---|---|{'---|' * len(METHODS)}"]
+    reasons: dict[tuple[str, str], dict[str, None]] = {}
+    for title, task in TASKS.items():
         for edits, space in EDITS.items():
             rows: dict[tuple[str, ...], list[str]] = {}
-            for name, make in models.items():
-                torch.manual_seed(0)
-                model = make().eval()
-                signs = []
-                for method in METHODS.values():
-                    sign, reason = cell(model, data, target, method, {**settings, "space": space})
-                    signs.append(sign)
-                    if reason and reason not in reasons:
-                        reasons.append(reason)
-                rows.setdefault(tuple(signs), []).append(name)
+            for name in task.models:
+                model = task.model(name)
+                cases, settings = task.cases(model), {**task.settings, "space": space}
+                cells = [cell(model, cases, method, settings) for method in METHODS.values()]
+                rows.setdefault(tuple(sign for sign, _ in cells), []).append(name)
+                for method, why in zip(METHODS, cells, strict=True):
+                    reasons.setdefault(why, {})[method] = None
             for signs, names in rows.items():
-                others = [name for name in models if name not in names]
-                named = "all" if not others else f"all but {', '.join(others)}" if len(others) < 4 else ", ".join(names)
-                named = names[0] if len(models) == 1 else named
-                lines.append(f"| {task} | {edits} | {named} | {' | '.join(signs)} |")
-    lines += ["", "Why `–`:", "", *(f"- {reason}." for reason in reasons)]
+                lines.append(f"| {title} | {edits} | {named(names, task)} | {' | '.join(signs)} |")
+    lines += ["", f"Why `{REFUSED}`:", "", *(f"- {reason}." for sign, reason in reasons if sign == REFUSED)]
+    lines += ["", f"Why `{NOTHING}`:", ""]
+    for what, why in NOTHING_FOUND.items():
+        if (NOTHING, what) in reasons:
+            lines.append(f"- {', '.join(reasons[NOTHING, what])}: {why}.")
     lines += [
         "",
-        f"*All* models of a node's class: {', '.join(MODELS)}. Of the other tasks: GCN, GraphSAGE, GAT, GIN, PNA.",
+        f"*All* models of a node's class: {', '.join(MODELS)}. Of the other tasks: {', '.join(FEW)}.",
     ]
     return "\n".join(lines)
+
+
+def named(names: list[str], task: Task) -> str:
+    """Some models of a task in few words."""
+    others = [name for name in task.models if name not in names]
+    if len(task.models) == 1 or len(others) >= len(names):
+        return ", ".join(names)
+    return f"all but {', '.join(others)}" if others else "all"
 
 
 def main() -> None:

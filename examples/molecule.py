@@ -74,7 +74,7 @@ def main() -> None:
         ]
     results = butfor.explain(model, mutagens[:20])
     for result in results[:5]:
-        print(f"\n{result}\n  {result.status.sentence}")
+        print(f"\n{result}\n  {result.verdict}")
     proved = [result for result in results if result.status.value == "optimal"]
     sizes = [result.size for result in results if result.found]
     print(

@@ -106,7 +106,7 @@ def main() -> None:
     goal = butfor.Goal(wanted=0, probability=0.6)
     for result in butfor.explain(model, data, flagged, space=rules(data, salaries), goal=goal):
         print(f"\n{result}")
-        print(f"  {result.status.sentence} Cost: {result.cost:g}.")
+        print(f"  {result.verdict} Cost: {result.cost:g}.")
 
 
 if __name__ == "__main__":

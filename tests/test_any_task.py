@@ -490,7 +490,7 @@ def test_graphs_in_a_batch_are_not_taken_for_one_graph() -> None:
     assert len(results) == 3
 
 
-def test_a_graph_that_is_predicted_as_wanted_already_is_named() -> None:
+def test_a_graph_that_is_predicted_as_wanted_already_stops_no_other() -> None:
     class Total(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -501,8 +501,10 @@ def test_a_graph_that_is_predicted_as_wanted_already_is_named() -> None:
             return torch.cat([-total, total], dim=1)
 
     graphs = [Data(x=torch.full((2, 1), sign), edge_index=both([(0, 1)])) for sign in (-1.0, -1.0, 1.0)]
-    with pytest.raises(InputError, match=r"predicted so already.*graph 2"):
-        butfor.explain(Total(), graphs, goal=Goal(wanted=1))
+    results = butfor.explain(Total(), graphs, goal=Goal(wanted=1))
+    assert [result.status.value for result in results] == ["impossible", "impossible", "reached"]
+    assert results[0].verdict == "It is proved that no allowed edits reach the goal (class 1)."
+    assert str(results[0]).endswith("No allowed edits reach the goal (class 1); this is proved.")
 
 
 # Links.
@@ -777,7 +779,7 @@ def test_a_pair_outside_the_graph_is_refused(pair: Pair) -> None:
         butfor.explain(LinkModel().eval(), SMALL, pair, goal=Goal(threshold=0.0))
 
 
-def test_a_link_that_is_predicted_as_wanted_already_is_named() -> None:
+def test_a_link_that_is_predicted_as_wanted_already_stops_no_other() -> None:
     data = Data(x=torch.eye(4), edge_index=both([(0, 2), (1, 2)]))
-    with pytest.raises(InputError, match=r"'linked'\) is wanted, but 1 of the 2 links .* \(the first is link 0 1\)"):
-        butfor.explain(Common(), data, [Pair(0, 3), Pair(0, 1)], goal=Goal(wanted=1, threshold=0.0))
+    results = butfor.explain(Common(), data, [Pair(0, 3), Pair(0, 1)], goal=Goal(wanted=1, threshold=0.0))
+    assert [result.status.value for result in results] == ["impossible", "reached"]

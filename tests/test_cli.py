@@ -482,7 +482,7 @@ def test_show_in_words_and_as_a_picture(results: Path, trained: Path, tmp_path: 
     result = next(item for item in read_results(results) if item.found)
     assert main(["show", str(results), "--node", str(result.target)]) == 0
     out = capsys.readouterr().out
-    assert out.startswith(f"{result}\n{result.status.sentence}\n")
+    assert out.startswith(f"{result}\n{result.verdict}\n")
     assert "Exact(" in out
     picture = tmp_path / "node.png"
     arguments = ["show", str(results), "--node", str(result.target), "--checkpoint", str(trained)]

@@ -59,6 +59,9 @@ def test_sentences() -> None:
     )
     impossible = replace(NOTHING, status=Status.IMPOSSIBLE, lower_bound=None)
     assert str(impossible).endswith("No allowed edits change that; this is proved.")
+    assert impossible.verdict == "It is proved that no allowed edits change the prediction."
+    reached = replace(NOTHING, status=Status.REACHED, lower_bound=0.0)
+    assert str(reached).endswith("That is what is wanted: nothing has to change.")
     assert all(status.sentence.endswith(".") and str(status) == status.value for status in Status)
 
 
@@ -120,7 +123,7 @@ def test_dictionary_form_survives_json(result: Counterfactual) -> None:
     ("change", "message"),
     [
         ({"schema": 99}, "has schema 99; this version reads schema 2"),
-        ({"status": "perhaps"}, "'perhaps' is not a valid Status"),
+        ({"status": "perhaps"}, "status is 'perhaps', but must be one of optimal"),
         ({"colour": "red"}, r"unknown fields \['colour'\]"),
         ({"edits": []}, "contradicts itself"),
         ({"edits": [["swap", 1, 2]]}, r"\['swap', 1, 2\] is no edit"),
@@ -231,3 +234,22 @@ def test_every_public_name_is_there() -> None:
     assert dir(butfor) == sorted(butfor.__all__)
     with pytest.raises(AttributeError, match="no attribute 'explian'"):
         butfor.explian  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "goal",
+    ["class 1", "any other class, by at least 0.5", "class 2, with a probability of at least 0.9"],
+)
+def test_no_sentence_claims_more_than_was_proved(goal: str) -> None:
+    """What was proved is about the goal, and about costs where edits have them."""
+    impossible = replace(NOTHING, status=Status.IMPOSSIBLE, lower_bound=None, goal=goal)
+    for said in (impossible.verdict, str(impossible)):
+        assert f"no allowed edits reach the goal ({goal})" in said.replace("No allowed", "no allowed")
+        assert "change" not in said
+    optimal = replace(RESULT, goal=goal, lower_bound=RESULT.cost, status=Status.OPTIMAL)
+    assert optimal.verdict.endswith(f"no smaller one reaches the goal ({goal}).")
+    dear = replace(optimal, space_id="c" * 16)
+    assert dear.verdict.endswith(f"no cheaper one reaches the goal ({goal}).")
+    assert "smaller" not in dear.verdict + str(dear)
+    assert "cheaper" in replace(RESULT, space_id="c" * 16, status=Status.FOUND).verdict
+    assert not any(word in status.sentence for status in Status for word in ("smaller", "change the prediction"))

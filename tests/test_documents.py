@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -73,3 +74,17 @@ def test_links_in_the_documents_lead_somewhere() -> None:
 )
 def test_every_method_is_in_the_readme(method: str) -> None:
     assert f"`{method}`" in (ROOT / "README.md").read_text()
+
+
+def test_signs_on_the_support_page_are_those_of_its_benchmark() -> None:
+    support = runpy.run_path(str(ROOT / "benchmarks" / "support.py"))
+    page = (ROOT / "docs" / "support.md").read_text()
+    rows = re.findall(r"^\|.*\|$", page, flags=re.MULTILINE)[2:]
+    cells = [row.strip("|").split("|")[3:] for row in rows]
+    assert all(len(signs) == len(support["METHODS"]) for signs in cells)
+    assert {sign.strip() for signs in cells for sign in signs} <= set(support["SIGNS"])
+    for sign, meaning in support["SIGNS"].items():
+        assert f"- `{sign}`: {meaning}\n" in page
+    # Every sign that needs one has a reason, and no other.
+    used = {sign for sign in (support["REFUSED"], support["NOTHING"]) if any(f" {sign} |" in row for row in rows)}
+    assert set(re.findall(r"Why `(.)`:\n\n- ", page)) == used

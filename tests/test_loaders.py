@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import os
 import pickle
+import re
 import shutil
 import stat
 import sys
@@ -348,7 +349,21 @@ def test_parquet(tmp_path: Path) -> None:
         (EDGES, "id,f\n", "has no rows: the graph is empty"),
         ("", NODES, r"edges\.csv cannot be read as csv"),
         (EDGES, NODES.replace(",-1,", ",,"), "row 3 of .* has no value in column 'f2'"),
-        (EDGES, NODES.replace(",-1,", ",NaN,"), "x of node 2, column 1 is nan"),
+        (EDGES, NODES.replace(",-1,", ",NaN,"), "row 3 of .* has nan in column 'f2', not a finite number"),
+        *(
+            (EDGES, NODES.replace(",-1,", f",{word},"), f"row 3 of .* has '?{re.escape(word)}'? in column 'f2', not a")
+            for word in ("nan", "NAN", "-nan", " nan ", "inf", "-inf", "+Inf", "Infinity", "-INFINITY", "NA")
+        ),
+        (EDGES, "id,f,g\nann,1,nan\nbob,1,nan\ncid,1,nan\n", "row 1 of .* has 'nan' in column 'g', not a number"),
+        (EDGES.replace("2,0", "2,nan"), NODES, r"row 2 of .*edges\.csv has 'nan' in column 'kind', not a number"),
+        (EDGES, "id,f,f\nann,1,1\nbob,1,1\ncid,1,1\n", "nodes.csv has the column 'f' more than once"),
+        (EDGES.replace("kind", "weight"), NODES, "edges.csv has the column 'weight' more than once"),
+        (EDGES, NODES.replace("f2", "test_mask").replace("-1", "1").replace("0.5", "1"), "has both test_mask and the"),
+        (EDGES, "id,y,f\nann,1,1\nbob,nan,1\ncid,0,1\n", "row 2 of .* has 'nan' in column 'y', not a number"),
+        (EDGES, NODES.replace(",-1,", ",1e400,"), "row 3 of .* has inf in column 'f2', not a finite number"),
+        (EDGES, NODES.replace(",-1,", ",1e39,"), "row 3 of .* has 1e.39 in column 'f2', not a finite number"),
+        (EDGES, NODES.replace(",test,", ",_test,"), "has the split '_test'"),
+        (EDGES, "id,y,f\nann,18446744073709551615,1\nbob,1,1\ncid,1,1\n", "row 1 of .* too large a number"),
         (EDGES, NODES.replace(",-1,", ",oops,"), "row 3 of .* has 'oops' in column 'f2', not a number"),
         (EDGES, NODES.replace("cid,cat", "cid,"), "row 3 of .* has no label"),
         (EDGES, "id,label\nann,1\nbob,1\ncid,0\n", "has no numeric column for features"),
@@ -365,6 +380,10 @@ def test_bad_tables(table, edges: str, nodes: str, message: str) -> None:
     with pytest.raises(GraphError, match=message) as problem:
         table(edges, nodes)
     assert ("cannot be read" in message) == ("cannot be read" in str(problem.value))
+
+
+def test_a_name_that_is_spelled_like_no_number_is_a_name(table) -> None:
+    assert table(nodes=NODES.replace("Ann A", "Nan")).x.size(1) == 2
 
 
 def test_polars_is_optional(table, monkeypatch: pytest.MonkeyPatch) -> None:

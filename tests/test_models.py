@@ -241,7 +241,7 @@ def test_missing_and_damaged_checkpoints(folder: Path, tmp_path: Path) -> None:
     text = (folder / "model.json").read_text()
     for content in (text[:40], "", "\x00"):
         (folder / "model.json").write_text(content)
-        with pytest.raises(ModelError, match=r"model\.json is damaged or not JSON"):
+        with pytest.raises(ModelError, match=r"model\.json cannot be read as JSON"):
             load_checkpoint(folder)
 
 
@@ -333,7 +333,7 @@ def test_pickles_are_never_opened(tmp_path: Path) -> None:
         with pytest.raises(ModelError, match=r"not safetensors but a pickle or zip.*save_file\(torch\.load"):
             load_weights(Own(), tmp_path / name)
     assert not (tmp_path / "ran").exists()
-    with pytest.raises(ModelError, match=r"cannot read the weights .*none: No such file"):
+    with pytest.raises(ModelError, match=r"cannot read .*none: No such file"):
         load_weights(Own(), tmp_path / "none")
     (tmp_path / "text").write_text("these are no weights at all")
     with pytest.raises(ModelError, match="is truncated or not safetensors"):

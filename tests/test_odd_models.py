@@ -96,16 +96,6 @@ def test_a_model_that_breaks_down_after_a_deletion() -> None:
     assert broken >= 5
 
 
-def test_a_wanted_class_that_is_predicted_already() -> None:
-    model, data = random_problem(1)
-    before = predict_without(model, data, ()).argmax(1)
-    wanted = int(before[2])
-    with pytest.raises(
-        InputError, match=rf"class {wanted} .* is wanted, but 1 of the 1 nodes are predicted so already"
-    ):
-        butfor.explain(model, data, 2, goal=Goal(wanted=wanted))
-
-
 def test_settings_without_weights_make_another_model() -> None:
     mean, largest = GraphSAGE(4, 8, 2, 3, aggr="mean"), GraphSAGE(4, 8, 2, 3, aggr="max")
     largest.load_state_dict(mean.state_dict())

@@ -312,7 +312,7 @@ class Failing(torch.nn.Module):
 
 def test_a_model_that_fails_is_left_as_it_was() -> None:
     model = Failing().train()
-    with pytest.raises(RuntimeError, match="out of order"):
+    with pytest.raises(ModelError, match=r"Failing fails on this graph.*RuntimeError: out of order"):
         butfor.explain(model, random_problem(0)[1], 0)
     assert all(module.training for module in model.modules())
     assert all(parameter.requires_grad for parameter in model.parameters())

@@ -121,7 +121,7 @@ def test_a_real_result_says_everything(real: Counterfactual) -> None:
     figure = real.plot()
     title, caption = texts(figure)
     assert title == str(real)
-    assert caption == real.status.sentence
+    assert caption == real.verdict
     assert len(nodes(figure)) == real.nodes
     assert count(figure, "other-edges") + count(figure, "removed-edges") == real.edges
     assert count(figure, "removed-edges") == len(real.removed_edges)
@@ -163,7 +163,7 @@ def test_not_found(result_of: Any, status: Status) -> None:
     scene = scene_of(WHEEL, 9)
     result = result_of(0, [], scene, status=status)
     figure = draw(result, scene)
-    assert texts(figure) == [str(result), status.sentence]
+    assert texts(figure) == [str(result), result.verdict]
     assert count(figure, "removed-edges") == 0
     assert count(figure, "other-edges") == 16
     assert "removed edge" not in legend(figure)

@@ -14,6 +14,7 @@ from torch_geometric.nn import GCN, SAGEConv, global_mean_pool, to_hetero
 
 import butfor
 from butfor import Addition, Change, Counterfactual, Deletion, EditSpace, Features, Goal, Pair, Within
+from butfor.counterfactual import Status
 from butfor.errors import InputError
 from butfor.report.picture import draw
 from butfor.report.style import COLOURS, NEW, REMOVED
@@ -221,9 +222,10 @@ def test_a_molecule_is_drawn_as_one() -> None:
     model, data = GraphModel().eval(), molecule()
     result = butfor.explain(model, data)
     edits = (Deletion(0, 1), Addition(2, 3))
-    edited = replace(result, after=result.before, edits=edits, names=((0, "C0"), (1, "N1")))
+    found = {"status": Status.FOUND, "after": result.before, "cost": 2.0, "lower_bound": 1.0}
+    edited = replace(result, edits=edits, names=((0, "C0"), (1, "N1")), **found)
     for figure in (replace(edited, _scene=result._scene).plot(), reread(edited).plot(data, model)):
-        assert texts(figure) == [str(edited), edited.status.sentence]
+        assert texts(figure) == [str(edited), edited.verdict]
         assert legend(figure) == ["removed bond", "added bond", "ground truth"]
         assert count(figure, "truth-bonds") == 2
         assert sorted(words(figure, "atom")) == ["N", "O", "O"]

@@ -17,6 +17,7 @@ from torch_geometric.nn import (
     GIN,
     GATConv,
     GCNConv,
+    GraphNorm,
     GraphSAGE,
     HeteroConv,
     SAGEConv,
@@ -691,7 +692,14 @@ def test_all_that_a_model_takes_is_given_to_it(wrap) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("edge_time", torch.ones(16)), ("u", torch.ones(1, 3)), ("ptr", torch.ones(7)), ("parts", {"a": torch.ones(7)})],
+    [
+        ("edge_time", torch.ones(16)),
+        ("u", torch.ones(1, 3)),
+        ("ptr", torch.ones(7)),
+        ("parts", {"a": torch.ones(7)}),
+        ("y", torch.ones(7)),
+        ("train_mask", torch.ones(7, dtype=torch.bool)),
+    ],
 )
 def test_what_cannot_follow_an_edit_is_refused(name, value) -> None:
     data = small_graph(1)
@@ -806,8 +814,14 @@ def test_added_edges_are_in_the_result_only() -> None:
         (
             {"node_mask_type": "common_attributes"},
             {},
-            {"space": butfor.EditSpace(features=butfor.Features())},
-            "use node_mask_type='attributes' (got 'common_attributes')",
+            {},
+            "changes no features (got node_mask_type='common_attributes')",
+        ),
+        (
+            {"edge_mask_type": None, "node_mask_type": "object"},
+            {},
+            {"space": butfor.EditSpace(delete=False, add=butfor.Within(2))},
+            "changes no features",
         ),
         ({}, {"mode": "regression"}, {}, "goal=Goal(threshold=...)"),
         ({}, {}, {"goal": butfor.Goal(threshold=0.5)}, "leave Goal(threshold=0.5) out"),
@@ -862,3 +876,327 @@ def test_what_pyg_does_with_explanations(tmp_path) -> None:
     pytest.importorskip("matplotlib").use("agg")
     plain.visualize_graph(str(tmp_path / "graph.png"), backend="networkx")
     assert (tmp_path / "graph.png").stat().st_size
+
+
+# What PyG's own tests pass, test/explain: one model for all levels, which is given all arguments at each.
+PATH = torch.tensor([[0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7], [1, 0, 2, 1, 3, 2, 4, 3, 5, 4, 6, 5, 7, 6]])
+BATCH = torch.tensor([0, 0, 0, 1, 1, 2, 2, 2])
+PAIRS = torch.tensor([[0, 1, 2], [3, 4, 5]])
+# The same without the two edges that lead from one graph to another.
+INSIDE = PATH[:, BATCH[PATH[0]] == BATCH[PATH[1]]]
+OUTPUTS = [(MULTICLASS, "raw"), (MULTICLASS, "probs"), (MULTICLASS, "log_probs")]
+OUTPUTS += [(BINARY, "raw"), (BINARY, "probs"), ("regression", "raw")]
+LEVELS = ["node", "edge", "graph"]
+
+
+class EveryLevel(torch.nn.Module):
+    """A GCN for any level and mode, evenly matched."""
+
+    def __init__(self, mode: str, level: str, returns: str) -> None:
+        super().__init__()
+        torch.manual_seed(12)
+        self.level, self.end = level, torch.nn.Identity()
+        self.conv1, self.conv2 = GCNConv(3, 16), GCNConv(16, 5 if mode == MULTICLASS else 1)
+        self.register_buffer("shift", torch.zeros(()))
+        with torch.no_grad():
+            self.shift = -EveryLevel.forward(self, features(), INSIDE, BATCH, PAIRS).mean(0)
+        if returns != "raw":
+            self.end = ENDS[returns] if mode == MULTICLASS else torch.nn.Sigmoid()
+
+    def forward(self, x, edge_index, batch=None, edge_label_index=None):
+        x = self.conv2(self.conv1(x, edge_index).relu(), edge_index)
+        if self.level == "graph":
+            x = global_add_pool(x, batch)
+        elif self.level == "edge":
+            assert edge_label_index is not None
+            x = x[edge_label_index[0]] * x[edge_label_index[1]]
+        return self.end(x + self.shift)
+
+
+def features() -> torch.Tensor:
+    return torch.randn(8, 3, generator=torch.Generator().manual_seed(1))
+
+
+def every_level(mode, level, returns, **more):
+    goal = butfor.Goal(threshold=0.0 if mode == "regression" else None)
+    model = EveryLevel(mode, level, returns)
+    return model, explainer_of(model, mode, level, returns, goal=goal, **more)
+
+
+def labels_of(mode, returns, out):
+    return out.argmax(-1) if mode == MULTICLASS else (out > (0.5 if returns == "probs" else 0.0)).long().view(-1)
+
+
+@pytest.mark.parametrize("index", [None, 2, torch.tensor([1, 2])], ids=["all", "one", "two"])
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("mode", "returns"), OUTPUTS)
+def test_all_that_pyg_passes_at_every_level(mode, returns, level, index) -> None:
+    model, explain = every_level(mode, level, returns)
+    x, more = features(), {"batch": BATCH, "edge_label_index": PAIRS}
+    explanation = explain(x, INSIDE, index=index, **more)
+    assert explanation.validate(raise_on_error=True)
+    before = labels_of(mode, returns, model(x, INSIDE, **more))
+    numbers = range(len(before)) if index is None else torch.as_tensor(index).view(-1).tolist()
+    assert list(explanation.counterfactuals) == list(numbers)
+    links = links_of(INSIDE)
+
+    def flips(number, gone):
+        kept = INSIDE[:, without(INSIDE, gone)]
+        return bool(labels_of(mode, returns, model(x, kept, **more))[number] != before[number])
+
+    union = set()
+    for number, result in explanation.counterfactuals.items():
+        assert result.before.label == before[number]
+        # One graph of a batch counts its nodes from 0.
+        first = int((number > BATCH).sum()) if level == "graph" else 0
+        gone = {(min(u, v) + first, max(u, v) + first) for u, v in result.removed_edges}
+        assert flips(number, gone) == result.found
+        singles = [one for one in links if flips(number, {one})]
+        assert (result.size == 1) == bool(singles)
+        union |= gone
+    assert set(links_of(INSIDE[:, explanation.edge_mask > 0])) == union
+    if index is None:
+        assert any(result.found for result in explanation.counterfactuals.values())
+
+
+@pytest.mark.parametrize("level", ["node", "edge"])
+@pytest.mark.parametrize(("mode", "returns"), OUTPUTS)
+def test_where_a_batch_is_ignored_its_edges_may_lead_anywhere(mode, returns, level) -> None:
+    _, explain = every_level(mode, level, returns)
+    given = explain(features(), PATH, index=2, batch=BATCH, edge_label_index=PAIRS)
+    alone = explain(features(), PATH, index=2, **({"edge_label_index": PAIRS} if level == "edge" else {}))
+    assert given.counterfactual.edits == alone.counterfactual.edits
+    assert torch.equal(given.edge_mask, alone.edge_mask)
+
+
+@pytest.mark.parametrize("index", [None, 2])
+def test_edges_from_one_graph_of_a_batch_to_another_are_refused(index) -> None:
+    _, explain = every_level(MULTICLASS, "graph", "raw")
+    words = r"edges of the batch cross graphs: the first is \(2, 3\), from graph 0 to graph 1"
+    with pytest.raises(InputError, match=words):
+        explain(features(), PATH, index=index, batch=BATCH, edge_label_index=PAIRS)
+    turned = torch.cat([INSIDE, torch.tensor([[7, 0], [3, 5]])], dim=1)
+    with pytest.raises(InputError, match=r"the first is \(7, 3\), from graph 2 to graph 1"):
+        explain(features(), turned, index=index, batch=BATCH)
+
+
+@pytest.mark.parametrize(
+    ("batch", "words"),
+    [
+        (torch.zeros(5, dtype=torch.long), r"batch has the shape \(5,\)"),
+        (torch.zeros(8, 1, dtype=torch.long), r"batch has the shape \(8, 1\)"),
+        (torch.zeros(8), "batch holds numbers of type torch.float32"),
+        (torch.arange(8) - 1, "batch holds -1"),
+        ([0] * 8, "batch is a list"),
+    ],
+)
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_batch_that_is_none(level, batch, words) -> None:
+    model = EveryLevel(MULTICLASS, level, "raw")
+    model.forward = lambda x, edge_index, batch, edge_label_index: EveryLevel.forward(
+        model, x, edge_index, BATCH, edge_label_index
+    )
+    with pytest.raises(InputError, match=words):
+        explainer_of(model, level=level)(features(), INSIDE, index=0, batch=batch, edge_label_index=PAIRS)
+
+
+def test_a_batch_and_its_outputs_must_fit() -> None:
+    _, explain = every_level(MULTICLASS, "graph", "raw")
+    gap = torch.tensor([0, 0, 0, 2, 2, 3, 3, 3])
+    with pytest.raises(InputError, match="graph 1 of the batch has no nodes"):
+        explain(features(), INSIDE, index=1, batch=gap)
+    assert explain(features(), INSIDE, index=2, batch=gap).counterfactual.target == 2
+    model = EveryLevel(MULTICLASS, "node", "raw")
+    with pytest.raises(ModelError, match="returns 8 rows for the 3 graphs of the batch"):
+        explainer_of(model, level="graph")(features(), INSIDE, index=1, batch=BATCH)
+
+
+class NormedByGraph(torch.nn.Module):
+    """A node classifier that reads the batch: nodes are normalised with those of the same graph."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.conv1, self.norm, self.conv2 = SAGEConv(3, 8), GraphNorm(8), SAGEConv(8, 3)
+
+    def forward(self, x, edge_index, batch):
+        return self.conv2(self.norm(self.conv1(x, edge_index), batch).relu(), edge_index)
+
+
+def test_a_node_classifier_may_read_the_batch() -> None:
+    model, x = NormedByGraph(), features()
+    explain = explainer_of(model)
+    found = 0
+    for node in range(8):
+        explanation = explain(x, INSIDE, index=node, batch=BATCH)
+        check(explanation, lambda kept, node=node: int(model(x, INSIDE[:, kept], BATCH)[node].argmax()))
+        found += explanation.counterfactual.found
+    assert found
+
+
+def test_arguments_that_are_ignored_may_be_required() -> None:
+    model = EveryLevel(MULTICLASS, "node", "raw")
+    plain = explainer_of(model)(features(), PATH, index=2)
+    model.forward = lambda x, edge_index, batch, edge_label_index: EveryLevel.forward(model, x, edge_index)
+    given = explainer_of(model)(features(), PATH, index=2, batch=BATCH, edge_label_index=PAIRS)
+    assert given.counterfactual.edits == plain.counterfactual.edits
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("edges", ["object", None])
+@pytest.mark.parametrize("nodes", ["attributes", "object", "common_attributes"])
+def test_every_kind_of_node_mask(nodes, edges, level) -> None:
+    model = EveryLevel(MULTICLASS, level, "raw")
+    space = butfor.EditSpace(features=butfor.Features(values=[-3.0, 3.0]), delete=False)
+    explain = Explainer(
+        model,
+        algorithm=CounterfactualExplainer(space=space),
+        explanation_type="model",
+        node_mask_type=nodes,
+        edge_mask_type=edges,
+        model_config={"mode": MULTICLASS, "task_level": level, "return_type": "raw"},
+    )
+    explanation = explain(features(), INSIDE, batch=BATCH, edge_label_index=PAIRS)
+    assert explanation.validate(raise_on_error=True)
+    if edges is None:
+        assert "edge_mask" not in explanation
+    else:
+        assert explanation.edge_mask.shape == (INSIDE.size(1),)
+        assert not explanation.edge_mask.any()
+    changed = torch.zeros(8, 3)
+    for number, result in explanation.counterfactuals.items():
+        first = int((number > BATCH).sum()) if level == "graph" else 0
+        for change in result.changes:
+            changed[first + change.node, change.feature] = 1
+    assert changed.any()
+    expected = {
+        "attributes": changed,
+        "object": changed.amax(1, keepdim=True),
+        "common_attributes": changed.amax(0, keepdim=True),
+    }
+    assert torch.equal(explanation.node_mask, expected[nodes])
+
+
+def test_a_mask_of_nodes_and_pygs_subgraphs() -> None:
+    space = butfor.EditSpace(features=butfor.Features(values=[-3.0, 3.0]), delete=False)
+    _, explain = every_level(MULTICLASS, "node", "raw", nodes="object", space=space)
+    explanation = explain(features(), INSIDE, index=2)
+    changed = {change.node for change in explanation.counterfactual.changes}
+    assert changed
+    assert explanation.get_explanation_subgraph().num_nodes == len(changed)
+    assert explanation.get_complement_subgraph().num_nodes == 8 - len(changed)
+
+
+@pytest.mark.parametrize("nodes", [None, "attributes", "object", "common_attributes"])
+@pytest.mark.parametrize("threshold", [("hard", 0.5), ("topk", 50), ("topk", 1), ("topk_hard", 3)])
+def test_every_threshold(threshold, nodes) -> None:
+    space = butfor.EditSpace(features=butfor.Features(values=[-3.0, 3.0]) if nodes else ())
+    _, explain = every_level(MULTICLASS, "node", "raw", nodes=nodes, space=space)
+    _, cut = every_level(MULTICLASS, "node", "raw", nodes=nodes, space=space, threshold=threshold)
+    plain, explanation = (one(features(), INSIDE, index=2, batch=BATCH) for one in (explain, cut))
+    assert explanation.counterfactual == plain.counterfactual
+    for name in plain.available_explanations:
+        if threshold in (("hard", 0.5), ("topk", 50)):
+            assert torch.equal(explanation[name], plain[name])
+        elif threshold == ("topk", 1):
+            assert explanation[name].sum() == min(1, plain[name].sum())
+        else:
+            assert explanation[name].sum() == 3
+
+
+def algorithm_of(mode=MULTICLASS, level="node", returns="raw", **settings) -> CounterfactualExplainer:
+    """The algorithm without PyG's ``Explainer`` around it, which runs the model itself first."""
+    return explainer_of(torch.nn.Identity(), mode, level, returns, **settings).algorithm
+
+
+class Writing(EveryLevel):
+    """Writes into all that it is given."""
+
+    def forward(self, x, edge_index, batch=None, edge_label_index=None, edge_weight=None, scale=None):
+        x /= x.norm(dim=1, keepdim=True)
+        out = super().forward(x, edge_index.clone(), batch.clone(), edge_label_index.clone())
+        for given in (edge_weight, scale, batch, edge_label_index, edge_index):
+            if given is not None:
+                given *= 0
+        return out
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("method", [butfor.Exact(), butfor.Greedy()], ids=["Exact", "Greedy"])
+def test_what_is_given_is_never_changed(level, method) -> None:
+    given = {
+        "x": features(),
+        "edge_index": INSIDE.clone(),
+        "batch": BATCH.clone(),
+        "edge_label_index": PAIRS.clone(),
+        "edge_weight": torch.ones(INSIDE.size(1)),
+        "scale": torch.tensor(2.0),
+    }
+    before = copy.deepcopy(given)
+    model = Writing(MULTICLASS, level, "raw")
+    explanation = algorithm_of(level=level, method=method)(model, target=None, **given)
+    assert all(torch.equal(given[name], before[name]) for name in given)
+    x = given["x"] / given["x"].norm(dim=1, keepdim=True)
+
+    def label(number, gone=()):
+        kept = INSIDE[:, without(INSIDE, gone)]
+        return int(EveryLevel.forward(model, x, kept, BATCH, PAIRS)[number].argmax())
+
+    found = 0
+    for number, result in explanation.counterfactuals.items():
+        assert result.before.label == label(number)
+        if result.found:
+            found += 1
+            first = int((number > BATCH).sum()) if level == "graph" else 0
+            gone = {(min(u, v) + first, max(u, v) + first) for u, v in result.removed_edges}
+            assert result.after.label == label(number, gone)
+    assert found
+
+
+class Strange(Exception):
+    pass
+
+
+@pytest.mark.parametrize("error", [RuntimeError("bad\nshapes"), KeyError("a"), Strange(), AssertionError()])
+def test_a_model_that_fails_is_named(error) -> None:
+    model = EveryLevel(MULTICLASS, "node", "raw")
+
+    def forward(x, edge_index):
+        raise error
+
+    model.forward = forward
+    words = str(error).splitlines()[0] if str(error) else type(error).__name__
+    with pytest.raises(
+        ModelError, match=rf"EveryLevel fails as PyG calls it, model\(x, edge_index\): .*{words}"
+    ) as raised:
+        algorithm_of()(model, features(), PATH, target=None, index=0)
+    assert raised.value.__cause__ is error
+
+
+def test_a_model_that_does_not_take_what_it_is_given() -> None:
+    model = EveryLevel(MULTICLASS, "node", "raw")
+    words = r"fails as PyG calls it, model\(x, edge_index, time=\.\.\.\): .*unexpected keyword argument 'time'"
+    with pytest.raises(ModelError, match=words):
+        algorithm_of()(model, features(), PATH, target=None, index=0, time=3)
+
+
+@pytest.mark.parametrize(
+    ("out", "words"),
+    [
+        (None, "returns a NoneType"),
+        ((torch.ones(8, 3), None), "returns a tuple"),
+        ([torch.ones(8, 3)], "returns a list"),
+        ({"out": torch.ones(8, 3)}, "returns a dict"),
+        (torch.tensor(1.0), r"returns a tensor of shape \(\)"),
+        (torch.ones(0, 3), r"returns a tensor of shape \(0, 3\)"),
+        (torch.ones(8, 3, dtype=torch.long), "returns a tensor of dtype torch.int64"),
+        (torch.ones(2, 8, 3), r"returns a tensor of shape \(2, 8, 3\)"),
+        (torch.ones(5, 3), r"returns a tensor of shape \(5, 3\)"),
+        (torch.full((8, 3), torch.nan), "returns NaN"),
+    ],
+)
+def test_a_model_that_returns_something_else(out, words) -> None:
+    model = EveryLevel(MULTICLASS, "node", "raw")
+    model.forward = lambda x, edge_index: out
+    with pytest.raises(ModelError, match=words):
+        algorithm_of()(model, features(), PATH, target=None)

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import resource
+import socket
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from butfor.edits import Deletion
 from butfor.errors import StoreError
 from butfor.runs import Run, Store, read_results
 from butfor.runs import store as store_module
+from butfor.runs.lines import to_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -207,21 +209,78 @@ def test_a_write_that_is_broken_off_is_taken_back(
         assert "No space left on device" in str(caught.value)
 
 
-def test_a_full_device(tmp_path: Path) -> None:
-    with Store("/dev/full", RUN) as store, pytest.raises(StoreError, match="No space left on device"):
-        store.append(result(0))
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
+def test_what_is_no_regular_file_is_refused_unopened(tmp_path: Path, kind: str) -> None:
+    place = tmp_path / kind
+    if kind == "pipe":
+        os.mkfifo(place)  # opening it to write would wait for a reader
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(place))
+    else:
+        place.symlink_to("/dev/full")
+    with pytest.raises(StoreError, match="is no regular file but a pipe, socket or device"):
+        Store(place, RUN)
+    with pytest.raises(StoreError, match="no regular file"):
+        read_results(place)
+    assert place.exists()
 
 
-def test_a_pipe_is_only_written_to(tmp_path: Path) -> None:
-    fifo = tmp_path / "pipe"
-    os.mkfifo(fifo)
-    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        with Store(fifo, RUN) as store:
-            store.append(result(0))
-        assert json.loads(os.read(reader, 100_000))["target"] == 0
-    finally:
-        os.close(reader)
+def test_a_link_to_nothing_stays(tmp_path: Path, full: Path) -> None:
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(tmp_path / "gone.jsonl")
+    with pytest.raises(StoreError, match="is a link to nothing"):
+        Store(link, RUN)
+    assert link.is_symlink()
+    assert not link.exists()
+    link.unlink()
+    link.symlink_to(full)
+    with Store(link, RUN) as store:
+        assert len(store.done) == 3
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"schema": ',
+        b'{"schema": "http://json-schema.org/draft-07/schema#", "title": "mine"',
+        b'{"schema": 2',
+        b'{"schema": 2, "rows": [1, 2',
+        b'{"schema": 2, "target": "mine", "status": "optimal"',
+        b'{"schema": 2, "target": 3, "status": "my own"',
+        b'{"schema": 2, "target": 3, "status": "found"',  # it may go on as "foundling"
+        b'{"schema": 25, "target": 3, "status": "found", ',
+    ],
+)
+def test_an_incomplete_line_that_may_be_anything_is_never_cut(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    for use in (lambda: Store(path, RUN), lambda: read_results(path)):
+        with pytest.raises(StoreError, match=r"results\.jsonl"):
+            use()
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("status", list(Status))
+@pytest.mark.parametrize("target", [0, 12345, (3, 4)])
+def test_the_first_line_of_a_run_is_cut_where_it_is_certainly_ours(
+    path: Path, status: Status, target: int | tuple[int, int]
+) -> None:
+    whole = to_line(replace(result(0), target=target, status=status))
+    path.write_bytes(whole[:70])
+    with pytest.warns(UserWarning, match="incomplete"):
+        assert read_results(path) == []
+    with Store(path, RUN) as store:
+        assert "cut off" in store.notice
+        assert not store.done
+    assert path.read_bytes() == b""
+
+
+def test_a_whole_result_of_another_run_is_kept_though_its_end_is_missing(path: Path) -> None:
+    content = to_line(result(0, seed=7))[:-1]
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match="another seed"):
+        Store(path, RUN)
+    assert path.read_bytes() == content
 
 
 def test_a_file_made_for_nothing_goes_away(path: Path) -> None:
@@ -247,5 +306,5 @@ def test_places_that_cannot_be_written(tmp_path: Path, full: Path) -> None:
     assert full.read_bytes() == before
     with pytest.raises(StoreError, match=r"cannot read .*No such file"):
         read_results(tmp_path / "missing.jsonl")
-    with pytest.raises(StoreError, match=r"cannot read .*Is a directory"):
+    with pytest.raises(StoreError, match=r"cannot read .*it is a folder"):
         read_results(tmp_path)

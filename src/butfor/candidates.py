@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from butfor.errors import InputError
+from butfor.limits import check_size
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -111,6 +112,8 @@ class Features:
             raise InputError(f"within is {self.within!r}; give a whole number of hops")
         if not _is_whole(self.steps) or self.steps < 2:
             raise InputError(f"steps is {self.steps}; a range has two ends at least")
+        if self.between is not None:
+            _check_count(int(self.steps), f"a range of {self.steps} steps")
         if not all(np.isfinite(value) for value in self._choices or ()):
             raise InputError(f"a feature cannot be set to {self._choices}; give finite numbers")
         check_cost(self.cost, "a changed feature")
@@ -119,7 +122,8 @@ class Features:
     def _choices(self) -> list[float] | None:
         """The values to try; None to flip."""
         if self.between is not None:
-            return [float(value) for value in np.linspace(*self.between, self.steps)]
+            with np.errstate(over="ignore", invalid="ignore"):  # ends too far apart give values that are refused
+                return [float(value) for value in np.linspace(*self.between, self.steps)]
         return None if isinstance(self.values, str) else [float(value) for value in self.values]
 
     def check(self, graph: Graph) -> None:
@@ -155,6 +159,9 @@ class Features:
         positions = np.flatnonzero(np.isin(near.nodes, close))
         columns = np.arange(graph.x.size(1)) if self.columns is None else np.array(self.columns, dtype=np.int64)
         rows = torch.from_numpy(near.nodes[positions]).to(graph.x.device)
+        count = 1 if self._choices is None else len(self._choices)
+        what = f"changing {len(columns)} features of {len(positions)} nodes to {count} values each"
+        _check_count(len(positions) * len(columns) * count, what)
         node, feature = (part.ravel() for part in np.meshgrid(positions, columns, indexing="ij"))
         before = graph.x[rows].cpu().double().numpy()[:, columns].ravel()
         if self._choices is None:
@@ -168,12 +175,19 @@ class Features:
             return node, feature, before, 1 - before
         if not graph.x.is_floating_point() and not all(value.is_integer() for value in self._choices):
             raise InputError(f"features of this graph are whole numbers and cannot be set to {self._choices}")
-        count = len(self._choices)
         node, feature, before = np.repeat(node, count), np.repeat(feature, count), np.repeat(before, count)
         after = np.resize(np.array(self._choices), len(before))
         # Setting a feature to what it is would be no edit; stored numbers are rounded to the graph's own kind.
         other = torch.from_numpy(after).to(graph.x.dtype).double().numpy() != before
         return node[other], feature[other], before[other], after[other]
+
+
+# Roughly what an edit takes while a method searches, in bytes.
+_EDIT = 1024
+
+
+def _check_count(edits: int, what: str) -> None:
+    check_size(edits * _EDIT, f"{what} makes {edits} edits, which", InputError)
 
 
 def _is_whole(value: object) -> bool:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from butfor.edits import Addition, Change, Deletion, Edit, as_edit
 from butfor.errors import InputError, StoreError
+from butfor.goal import Goal
+from butfor.plain import Misfit, flag, items, number, record, shown, text, whole
+from butfor.printable import printable
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from matplotlib.figure import Figure
     from torch import nn
@@ -32,21 +34,23 @@ NAMED = 12
 
 
 class Status(str, Enum):
-    """How sure a result is; `sentence` says it to a person."""
+    """How sure a result is; `sentence` says it to a person, whatever the goal and the costs were."""
 
     OPTIMAL = "optimal"
     FOUND = "found"
     IMPOSSIBLE = "impossible"
     UNKNOWN = "unknown"
+    REACHED = "reached"
 
     @property
     def sentence(self) -> str:
-        """What the status means."""
+        """What the status means; `Counterfactual.verdict` says it of one result."""
         return {
-            Status.OPTIMAL: "A counterfactual was found, and it is proved that no smaller one exists.",
-            Status.FOUND: "A counterfactual was found; a smaller one may exist.",
-            Status.IMPOSSIBLE: "It is proved that no allowed edits change the prediction.",
+            Status.OPTIMAL: "A counterfactual was found, and it is proved that no better one exists.",
+            Status.FOUND: "A counterfactual was found; a better one may exist.",
+            Status.IMPOSSIBLE: "It is proved that no allowed edits reach the goal.",
             Status.UNKNOWN: "No counterfactual was found; one may exist.",
+            Status.REACHED: "The goal is reached on the intact graph: nothing has to change.",
         }[self]
 
     def __str__(self) -> str:
@@ -146,6 +150,31 @@ class Counterfactual:
         return self.after is not None
 
     @property
+    def verdict(self) -> str:
+        """What is proved, in a sentence that follows from the status, the goal and the costs."""
+        # Where rules were given, edits may have other costs, and several edges may be one edit.
+        better = "cheaper" if self.space_id else "smaller"
+        none_better = f"no {better} one exists" if self._any_other else f"no {better} one reaches {self._aim}"
+        return {
+            Status.OPTIMAL: f"A counterfactual was found, and it is proved that {none_better}.",
+            Status.FOUND: f"A counterfactual was found; a {better} one may exist.",
+            Status.IMPOSSIBLE: f"It is proved that no allowed edits {self._no_edits('the prediction')}.",
+        }.get(self.status, self.status.sentence)
+
+    @property
+    def _any_other(self) -> bool:
+        """Whether any other prediction would do."""
+        return self.goal == str(Goal())
+
+    @property
+    def _aim(self) -> str:
+        return f"the goal ({self.goal})"
+
+    def _no_edits(self, prediction: str) -> str:
+        """What no edits do where that is proved: it must not sound like more."""
+        return f"change {prediction}" if self._any_other else f"reach {self._aim}"
+
+    @property
     def size(self) -> int | None:
         """How many edges go or come and how many features change; None where nothing was found."""
         return len(self.edits) if self.found else None
@@ -184,6 +213,10 @@ class Counterfactual:
         return {**self.__dict__, "_scene": None}
 
     def __str__(self) -> str:
+        # Names come from files, and this is what is printed.
+        return printable(self._told())
+
+    def _told(self) -> str:
         called = self.called
         head = f"{called[0].upper()}{called[1:]} is predicted {self.before}."
         if self.after is None:
@@ -218,7 +251,9 @@ class Counterfactual:
 
     def _failure(self) -> str:
         if self.status is Status.IMPOSSIBLE:
-            return "No allowed edits change that; this is proved."
+            return f"No allowed edits {self._no_edits('that')}; this is proved."
+        if self.status is Status.REACHED:
+            return "That is what is wanted: nothing has to change."
         bound = f"; a counterfactual, if there is one, costs at least {self.lower_bound:g}" if self.lower_bound else ""
         return f"No counterfactual was found among its {self.edges} edges{bound}."
 
@@ -257,7 +292,7 @@ class Counterfactual:
             added=self.added_edges,
             truth=molecule.truth,
             title=str(self),
-            caption=f"{self.status.sentence} {self.note}".strip(),
+            caption=f"{self.verdict} {self.note}".strip(),
             path=path,
         )
 
@@ -286,31 +321,22 @@ class Counterfactual:
         """
         if not isinstance(plain, dict) or "schema" not in plain:
             raise StoreError("this is not a counterfactual: it has no schema version")
-        if plain["schema"] != SCHEMA:
-            raise StoreError(f"this counterfactual has schema {plain['schema']}; this version reads schema {SCHEMA}")
-        known = {item.name for item in fields(cls)} - {"_scene"}
+        if type(plain["schema"]) is not int or plain["schema"] != SCHEMA:
+            raise StoreError(
+                f"this counterfactual has schema {shown(plain['schema'])}; this version reads schema {SCHEMA}"
+            )
         given = {name: value for name, value in plain.items() if name != "schema"}
         try:
-            unknown = set(given) - known
-            if unknown:
-                raise TypeError(f"unknown fields {sorted(unknown)}")
-            given["status"] = Status(given["status"])
-            given["before"] = Prediction(**given["before"])
-            given["after"] = None if given["after"] is None else Prediction(**given["after"])
-            if isinstance(given["target"], list):
-                source, target = given["target"]
-                given["target"] = int(source), int(target)
-            given["edits"] = _edits(given["edits"])
-            given["alternatives"] = tuple(_edits(other) for other in given.get("alternatives", ()))
-            if given.get("necessity") is not None:
-                given["necessity"] = tuple((as_edit(edit), float(share)) for edit, share in given["necessity"])
-            given["names"] = tuple((int(node), str(name)) for node, name in given.get("names", ()))
-            result = cls(**given)
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
-            what = f"it has no {error}" if isinstance(error, KeyError) else error
-            raise StoreError(f"this is not a counterfactual: {what}") from error
-        if result.found != bool(result.edits) or not math.isfinite(result.cost):
-            raise StoreError(f"the counterfactual of {result.called} contradicts itself: edits and outcome")
+            if unknown := set(given) - set(_READ):
+                raise Misfit(f"unknown fields {shown(sorted(unknown, key=str))}")
+            missing = [item.name for item in fields(cls) if _is_required(item) and item.name not in given]
+            if missing:
+                raise Misfit(f"it has no {missing[0]!r}")
+            result = cls(**{name: _READ[name](value, name) for name, value in given.items()})
+        except Misfit as problem:
+            raise StoreError(f"this is not a counterfactual: {problem}") from problem
+        if contradiction := _contradiction(result):
+            raise StoreError(f"the counterfactual of {result.called} contradicts itself: {contradiction}")
         return result
 
 
@@ -324,8 +350,109 @@ def names_of(data: Data, nodes: Iterable[int]) -> tuple[tuple[int, str], ...]:
     return () if ids is None else tuple((node, ids[node]) for node in sorted(set(nodes)))
 
 
-def _edits(plain: Iterable[Sequence[Any]]) -> tuple[Edit, ...]:
-    return tuple(as_edit(edit) for edit in plain)
+def _edits(plain: Any, name: str) -> tuple[Edit, ...]:
+    return tuple(as_edit(edit) for edit in items(plain, name))
+
+
+def _target(plain: Any, name: str) -> int | Pair:
+    if not isinstance(plain, (list, tuple)):
+        return whole(plain, name)
+    source, target = (whole(end, name) for end in items(plain, name, 2))
+    return source, target
+
+
+def _status(plain: Any, name: str) -> Status:
+    known = [status.value for status in Status]
+    if not isinstance(plain, str) or plain not in known:
+        raise Misfit(f"{name} is {shown(plain)}, but must be one of {', '.join(known)}")
+    return Status(plain)
+
+
+def _prediction(plain: Any, name: str) -> Prediction:
+    given = record(plain, name)
+    if not {"label", "name", "probability"} <= given.keys() <= {"label", "name", "probability", "value"}:
+        raise Misfit(f"{name} is {shown(plain)}, but must have label, name and probability")
+    return Prediction(
+        whole(given["label"], f"the label {name}"),
+        text(given["name"], f"the name {name}"),
+        # A sum of rounded numbers may be a little more than 1.
+        None if given["probability"] is None else number(given["probability"], f"the probability {name}", 0, 1 + 1e-6),
+        None if given.get("value") is None else number(given["value"], f"the value {name}"),
+    )
+
+
+def _task(plain: Any, name: str) -> str:
+    if plain not in ("node", "link", "graph"):
+        raise Misfit(f"{name} is {shown(plain)}, but must be node, link or graph")
+    return str(plain)
+
+
+def _necessity(plain: Any, name: str) -> tuple[tuple[Edit, float], ...]:
+    pairs = [items(pair, name, 2) for pair in items(plain, name)]
+    shares = [number(share, f"a share of {name}", 0, 1) for _, share in pairs]
+    if 0 in shares:
+        raise Misfit(f"a share of {name} is 0, but must be more")
+    return tuple((as_edit(edit), share) for (edit, _), share in zip(pairs, shares, strict=True))
+
+
+def _names(plain: Any, name: str) -> tuple[tuple[int, str], ...]:
+    pairs = [items(pair, name, 2) for pair in items(plain, name)]
+    return tuple((whole(node, f"a node of {name}"), text(called, f"a name of {name}")) for node, called in pairs)
+
+
+def _versions(plain: Any, name: str) -> dict[str, str]:
+    return {package: text(version, f"{name} of {package}") for package, version in record(plain, name).items()}
+
+
+def _or_none(read: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    return lambda plain, name: None if plain is None else read(plain, name)
+
+
+def _amount(plain: Any, name: str) -> float:
+    return number(plain, name, 0)
+
+
+# How each field is read from plain data.
+_READ: dict[str, Callable[[Any, str], Any]] = {
+    "target": _target,
+    "status": _status,
+    "before": _prediction,
+    "after": _or_none(_prediction),
+    "edits": _edits,
+    "cost": _amount,
+    "lower_bound": _or_none(_amount),
+    "task": _task,
+    **dict.fromkeys(("nodes", "edges", "evaluations"), whole),
+    "directed": flag,
+    "seed": lambda plain, name: whole(plain, name, -(2**63), 2**64 - 1),
+    **dict.fromkeys(("goal", "method", "space_id", "graph_id", "model_id", "note"), text),
+    "alternatives": lambda plain, name: tuple(_edits(other, name) for other in items(plain, name)),
+    "necessity": _or_none(_necessity),
+    "node_type": _or_none(text),
+    "names": _names,
+    "seconds": _amount,
+    "versions": _versions,
+}
+
+
+def _is_required(item: Field[Any]) -> bool:
+    return item.default is MISSING and item.default_factory is MISSING
+
+
+def _contradiction(result: Counterfactual) -> str | None:
+    """What cannot be true at once; None if all can."""
+    done = result.status in (Status.OPTIMAL, Status.FOUND)
+    if done != result.found or done != bool(result.edits):
+        return "edits and outcome"
+    if not done and (result.cost or result.alternatives):
+        return "nothing was found, and yet it costs something"
+    if not all(result.alternatives):
+        return "an alternative without edits"
+    if (result.task == "link") != isinstance(result.target, tuple):
+        return f"its task is {result.task}"
+    if done and result.lower_bound is None:
+        return "something was found, and yet nothing could be"
+    return None
 
 
 def _listed(what: str, named: list[str]) -> str:

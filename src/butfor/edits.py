@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.sparse import coo_array, csgraph
 
+from butfor.plain import Misfit, items, number, shown, text, whole
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -88,16 +90,20 @@ def as_edit(plain: Sequence[Any]) -> Edit:
     Raises:
         ValueError: it is none.
     """
-    kind, first, second, *rest = plain
+    if not isinstance(plain, (list, tuple)) or len(plain) not in (3, 4, 5):
+        raise Misfit(f"{shown(plain)} is no edit")
+    kind, *ends = plain[:3]
+    rest = plain[3:]
+    first, second = (whole(end, f"a number in the edit {shown(plain)}") for end in ends)
     if kind == Deletion.kind and len(rest) <= 1:
-        relation = tuple(str(part) for part in rest[0]) if rest else None
-        if relation is None or len(relation) == 3:
-            return Deletion(int(first), int(second), relation)
+        relation = [text(part, "a relation") for part in items(rest[0], "a relation", 3)] if rest else None
+        return Deletion(first, second, None if relation is None else (relation[0], relation[1], relation[2]))
     if kind == Addition.kind and not rest:
-        return Addition(int(first), int(second))
+        return Addition(first, second)
     if kind == Change.kind and len(rest) == 2:
-        return Change(int(first), int(second), float(rest[0]), float(rest[1]))
-    raise ValueError(f"{list(plain)} is no edit")
+        before, after = (number(value, f"a value in the edit {shown(plain)}") for value in rest)
+        return Change(first, second, before, after)
+    raise Misfit(f"{shown(plain)} is no edit")
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,6 +303,13 @@ class Edits:
         labels = csgraph.connected_components(joined, directed=False)[1]
         parts: NDArray[np.int64] = labels.reshape(len(sets), nodes).astype(np.int64)
         return parts
+
+    def samples(self) -> list[NDArray[np.int64]]:
+        """Sets to try things out with: all edits together, half of them, an eighth."""
+        everything = np.flatnonzero(self.tidy(np.ones((1, len(self)), dtype=bool))[0])
+        order = np.random.default_rng(0).permutation(everything)
+        parts = [order[: len(order) // 2 + 1], order[-1 - len(order) // 8 :]]
+        return [everything, *map(np.sort, parts)] if len(everything) else []
 
     def records(self, chosen: EditSet) -> tuple[Edit, ...]:
         """What these edits do, in the graph's own node numbers, in order."""

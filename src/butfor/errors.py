@@ -1,6 +1,6 @@
 """The errors a user can cause, each a sentence with the offending value and what to do."""
 
-__all__ = ["ButforError", "GraphError", "InputError", "ModelError", "StoreError"]
+__all__ = ["ButforError", "GraphError", "InputError", "ModelError", "StoreError", "one_line"]
 
 
 class ButforError(Exception):
@@ -21,3 +21,10 @@ class ModelError(ButforError, ValueError):
 
 class StoreError(ButforError, OSError):
     """A result file belongs to another run, is damaged, or cannot be written."""
+
+
+def one_line(error: BaseException) -> str:
+    """What an exception of somebody else's code says, with its kind, in one line."""
+    said = str(error).strip().splitlines()
+    kind = type(error).__name__
+    return f"{kind}: {said[0]}" if said else kind

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 import torch_geometric
 
+from butfor.checks import check_whole
 from butfor.counterfactual import Counterfactual, Prediction, Status, names_of
 from butfor.edits import Addition, Change, Deletion
 from butfor.errors import InputError
@@ -25,7 +26,8 @@ from butfor.problem import Budget, Problem, Proposal
 from butfor.report.scene import Scene
 from butfor.space import EditSpace
 from butfor.targets import key_of
-from butfor.verify import TOGETHER, verify, verify_together
+from butfor.untouched import MODEL_LOCK
+from butfor.verify import TOGETHER, Verified, verify, verify_together
 from butfor.version import __version__
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from torch_geometric.data import Data, HeteroData
 
-    from butfor.edits import Edit
+    from butfor.edits import Edit, EditSet
     from butfor.predictor import Task
     from butfor.targets import Target
 
@@ -48,6 +50,8 @@ SOON = 0.5
 
 # How often a search is begun anew because the whole graph refuted what it found.
 RETRIES = 3
+
+CONTRADICTS = "The model gave other scores for the same edits when they were verified, so nothing is proved."
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,15 +103,18 @@ class Explainer:
         for name, value, kind in (("goal", goal, Goal), ("space", space, EditSpace), ("budget", budget, Budget)):
             if value is not None and not isinstance(value, kind):
                 raise InputError(f"{name} is {value!r}; give a butfor.{kind.__name__}")
+        check_whole(seed, "seed", 0)
         graph = Graph.of(data, directed)
         goal, space = goal or Goal(), space or EditSpace()
         predictor = Predictor.of(
             model, graph, task, node_type=node_type, threshold=goal.threshold, probabilities=probabilities
         )
+        scene = Scene.of_predictor(predictor)
+        # Names are those of the labels, which links and numbers have none of.
+        goal = goal.named(() if task == "link" or goal.threshold is not None else scene.names)
         goal.check(predictor.num_classes)
         space.check(graph)
         space.check_fields(graph, [name for name in predictor.fields if name in graph.edge_fields()])
-        scene = Scene.of_predictor(predictor)
         poser = Poser(graph, predictor, goal, space, seed)
         return cls(graph, predictor, method or Exact(), budget or Budget(), seed, scene, poser, number)
 
@@ -118,7 +125,6 @@ class Explainer:
     def stream(self, targets: Iterable[Target]) -> Iterator[tuple[int, Counterfactual]]:
         """Results as they are found, each with the position of its target in ``targets``."""
         nodes = [key_of(target, self.graph, self.predictor.node_type) for target in targets]
-        self._check_open(nodes)
         last = time.monotonic()
         solved: list[_Solved] = []
         try:
@@ -136,22 +142,6 @@ class Explainer:
             yield from self._verified(solved)
             raise
 
-    def _check_open(self, targets: Sequence[tuple[int, ...]]) -> None:
-        """Refuse targets that are predicted as wanted already: there is nothing to explain."""
-        wanted = self.poser.goal.wanted
-        if wanted is None or not targets:
-            return
-        scores = self.predictor.intact(targets)
-        reached = self.poser.goal.judge(scores, scores.argmax(1).cpu().numpy())[1]
-        already = [target for target, done in zip(targets, reached, strict=True) if done]
-        if already:
-            task = self.predictor.task
-            which = f" (the first is {task} {' '.join(map(str, already[0] or [self.number]))})"
-            raise InputError(
-                f"class {wanted} ('{self.scene.class_name(wanted)}') is wanted, but {len(already)} of the "
-                f"{len(targets)} {task}s are predicted so already{which}; leave them out"
-            )
-
     @cached_property
     def space_id(self) -> str:
         """The fingerprint of what may be edited."""
@@ -165,7 +155,8 @@ class Explainer:
     @cached_property
     def model_id(self) -> str:
         """The model's fingerprint."""
-        return fingerprint(self.predictor.model)
+        with MODEL_LOCK:
+            return fingerprint(self.predictor.model)
 
     def _batches(self, nodes: Sequence[tuple[int, ...]]) -> Iterator[tuple[list[int], list[Problem]]]:
         """Problems to solve together: one oracle, and few enough that they fit in memory."""
@@ -196,11 +187,11 @@ class Explainer:
             yield numbers, problems
 
     def _solve(self, problems: list[Problem]) -> Iterator[tuple[int, Proposal]]:
-        # Where nothing may be edited there is nothing to search.
-        for position, problem in enumerate(problems):
-            if not len(problem.edits):
-                yield position, Proposal(exhausted=True)
-        open_ = [position for position, problem in enumerate(problems) if len(problem.edits)]
+        # Where nothing may be edited or has to be, there is nothing to search.
+        closed = {i for i, problem in enumerate(problems) if problem.reached or not len(problem.edits)}
+        for position in closed:
+            yield position, Proposal(exhausted=not problems[position].reached)
+        open_ = [position for position in range(len(problems)) if position not in closed]
         if not isinstance(self.method, BatchMethod):
             for position in open_:
                 yield position, self.method.solve(problems[position], self.budget)
@@ -211,29 +202,47 @@ class Explainer:
     def _verified(self, solved: list[_Solved]) -> Iterator[tuple[int, Counterfactual]]:
         """Results of what was found, each with its number and the seconds it took; they are taken off the list."""
         start = time.monotonic()
-        first = [(one.problem, one.proposal.candidates[0]) for one in solved if one.proposal.candidates]
-        verified = iter(verify_together(first))
+        asked = [(one.problem, chosen) for one in solved for chosen in _to_be_seen(one.problem, one.proposal)]
+        verified = iter(verify_together(asked))
         shared = (time.monotonic() - start) / max(len(solved), 1)
         for one in list(solved):
             start = time.monotonic()
-            logits = next(verified) if one.proposal.candidates else None
-            if logits is not None:
-                chosen = one.proposal.candidates[0]
-                result = self._result(one.problem, one.proposal, one.proposal.evaluations, chosen, logits)
-            else:
-                result = self._next_best(one.problem, one.proposal)
+            seen = [next(verified) for _ in _to_be_seen(one.problem, one.proposal)]
+            result = self._settled(one.problem, one.proposal, seen)
             solved.remove(one)
             yield one.number, replace(result, seconds=one.seconds + shared + time.monotonic() - start)
 
-    def _next_best(self, problem: Problem, proposal: Proposal) -> Counterfactual:
-        """The first candidate that holds on the whole graph after the first did not; then the search goes on."""
+    def _settled(self, problem: Problem, proposal: Proposal, seen: list[Verified]) -> Counterfactual:
+        """The result of a search, after what it rests on was seen on the whole graph.
+
+        Where the model says something else there than the search was told, the neighbourhood was too small: the target
+        is searched again in a larger one.
+        """
         evaluations = proposal.evaluations
+        while not all(one.as_expected for one in seen):
+            if proposal.candidates and seen[0].reached and not _proves(problem, proposal):
+                break
+            wider = self.poser.wider(problem)
+            if wider is None:
+                note = f"{proposal.note} {CONTRADICTS}".strip()
+                proposal = Proposal(proposal.candidates, problem.least_cost, evaluations=evaluations, note=note)
+                break
+            problem = wider
+            proposal = self.method.solve(problem, self.budget)
+            evaluations += proposal.evaluations
+            seen = verify_together([(problem, chosen) for chosen in _to_be_seen(problem, proposal)])
+        if proposal.candidates and seen[0].reached:
+            return self._result(problem, proposal, evaluations, proposal.candidates[0], seen[0].scores)
+        return self._next_best(problem, proposal, evaluations)
+
+    def _next_best(self, problem: Problem, proposal: Proposal, evaluations: int) -> Counterfactual:
+        """The first candidate that holds on the whole graph after the first did not; then the search goes on."""
         candidates = proposal.candidates[1:]
         for _ in range(RETRIES):
             for chosen in candidates:
-                logits = verify(problem, chosen)
-                if logits is not None:
-                    return self._result(problem, proposal, evaluations, chosen, logits)
+                seen = verify(problem, chosen)
+                if seen.reached:
+                    return self._result(problem, proposal, evaluations, chosen, seen.scores)
             if not proposal.candidates:
                 break
             problem = problem.without(proposal.candidates)
@@ -253,14 +262,16 @@ class Explainer:
         cost = problem.edits.cost(chosen)
         # Rounding apart: sums of the same costs in another order must not turn a proof into a doubt.
         proved = cost <= proposal.lower_bound + problem.edits.rounding(cost)
-        if logits is not None:
+        if problem.reached:
+            status = Status.REACHED
+        elif logits is not None:
             status = Status.OPTIMAL if proved else Status.FOUND
         else:
             status = Status.IMPOSSIBLE if proposal.exhausted else Status.UNKNOWN
         near = problem.edits.neighbourhood
         edits = problem.edits.records(chosen)
         others = [] if logits is None else [other for other in proposal.alternatives if tuple(other) != tuple(chosen)]
-        alternatives = tuple(problem.edits.records(other) for other in others if verify(problem, other) is not None)
+        alternatives = tuple(problem.edits.records(other) for other in others if verify(problem, other).reached)
         all_known = proposal.complete and tuple(chosen) in proposal.candidates[:1] and len(alternatives) == len(others)
         named = {node for some in (edits, *alternatives) for edit in some for node in _nodes(edit)}
         return Counterfactual(
@@ -305,6 +316,25 @@ class Explainer:
         if threshold is not None:
             return Prediction(label, name, None, float(logits[1]) + threshold)
         return Prediction(label, name, float(logits.softmax(-1)[label]))
+
+
+def _proves(problem: Problem, proposal: Proposal) -> bool:
+    """Whether a proposal claims to be the best, or that more than the cheapest edit is needed."""
+    optimal = any(problem.edits.cost(chosen) <= proposal.lower_bound for chosen in proposal.candidates[:1])
+    return proposal.exhausted or optimal or proposal.lower_bound > problem.least_cost
+
+
+def _to_be_seen(problem: Problem, proposal: Proposal) -> list[EditSet]:
+    """What has to be seen on the whole graph before a proposal is believed.
+
+    The best candidate; and, where more is proved than that one edit is needed, what no smaller set is said to do is
+    tried out with sets that show most.
+    """
+    seen: list[EditSet] = list(proposal.candidates[:1])
+    if not proposal.exhausted and proposal.lower_bound <= problem.least_cost:
+        return seen
+    samples = problem.edits.samples()
+    return [*seen, *samples[: 1 if seen else None]]
 
 
 def _nodes(edit: Edit) -> tuple[int, ...]:

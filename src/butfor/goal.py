@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
+from butfor.checks import is_number, is_whole
 from butfor.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
     from torch import Tensor
 
 __all__ = ["Goal"]
+
+# What an infinite score is taken for in a margin.
+ENDLESS = 1e100
 
 
 @dataclass(frozen=True)
@@ -23,14 +28,15 @@ class Goal:
     """Another class than before, or a wanted one.
 
     Attributes:
-        wanted: the class to reach; None for any other class.
+        wanted: the class to reach, by its number or, where the graph names its classes, by its name; None for any other
+            class.
         least: by how much, in scores, it must lead over every class it may not be.
         probability: the least probability that it must have.
         threshold: for a model that returns one number, where the upper of two classes begins: class 0 is at most this,
             class 1 is above. ``least`` is then how far beyond it the number must be.
     """
 
-    wanted: int | None = None
+    wanted: int | str | None = None
     least: float = 0.0
     probability: float | None = None
     threshold: float | None = None
@@ -44,6 +50,21 @@ class Goal:
         if self.probability is not None:
             words.append(f"with a probability of at least {_exactly(self.probability)}")
         return ", ".join(words)
+
+    def named(self, names: Sequence[str]) -> Goal:
+        """The same goal with the wanted class by its number.
+
+        Raises:
+            InputError: no class has this name.
+        """
+        if not isinstance(self.wanted, str):
+            return self
+        if self.wanted in names:
+            return replace(self, wanted=names.index(self.wanted))
+        if self.wanted.isdecimal():
+            return replace(self, wanted=int(self.wanted))
+        known = f" ({', '.join(names)})" if names else "; give its number"
+        raise InputError(f"wanted: {self.wanted!r} is no class of this graph{known}")
 
     @property
     def lead(self) -> float:
@@ -61,14 +82,14 @@ class Goal:
         """
         for name in ("least", "probability", "threshold"):
             value = getattr(self, name)
-            if value is not None and not isinstance(value, (int, float, np.number)):
+            if value is not None and not is_number(value):
                 raise InputError(f"{name} of the goal is {value!r}; give a number")
-        if self.wanted is not None and not isinstance(self.wanted, (int, np.integer)):
+        if self.wanted is not None and not is_whole(self.wanted):
             raise InputError(f"class {self.wanted!r} is wanted; give the number of a class")
-        if self.wanted is not None and not 0 <= self.wanted < num_classes:
+        if is_whole(self.wanted) and not 0 <= self.wanted < num_classes:
             raise InputError(f"class {self.wanted} is wanted, but the model has classes 0 to {num_classes - 1}")
-        if not self.least >= 0:
-            raise InputError(f"the least margin is {self.least}; it cannot be negative")
+        if not 0 <= self.least < math.inf:
+            raise InputError(f"the least margin is {self.least}; give a finite number that is not negative")
         if self.probability is not None and not 0 < self.probability < 1:
             raise InputError(f"the least probability is {self.probability}; it must lie between 0 and 1")
         if self.probability is not None and self.threshold is not None:
@@ -76,17 +97,24 @@ class Goal:
         if self.threshold is not None and not math.isfinite(self.threshold):
             raise InputError(f"the threshold is {self.threshold}; give a finite number")
 
+    @property
+    def label(self) -> int | None:
+        """The number of the wanted class; None for any other class."""
+        assert not isinstance(self.wanted, str), "names become numbers by `named`"
+        return self.wanted
+
     def margin(self, logits: Tensor, before: Tensor | int) -> Tensor:
         """How far each row of scores is from the goal: positive before it is reached, negative after."""
-        own = torch.as_tensor(before if self.wanted is None else self.wanted, device=logits.device)
+        wanted = before if self.label is None else self.label
+        own = logits.new_full((), wanted).long() if isinstance(wanted, int) else wanted.to(logits.device)
         own = own.expand(logits.shape[:-1]).unsqueeze(-1)
         mine = logits.gather(-1, own).squeeze(-1)
-        others = logits.scatter(-1, own, -torch.inf).amax(-1)
+        others = logits.scatter(-1, own, -math.inf).amax(-1)
         return mine - others if self.wanted is None else others - mine
 
     def pairs(self, num_classes: int, before: int) -> NDArray[np.float64]:
         """The differences of two scores that the margin is the least or the largest of, one in each row."""
-        own = before if self.wanted is None else self.wanted
+        own = before if self.label is None else self.label
         others = np.delete(np.eye(num_classes), own, axis=0)
         differences: NDArray[np.float64] = np.eye(num_classes)[own] - others
         return differences if self.wanted is None else -differences
@@ -94,16 +122,18 @@ class Goal:
     def judge(self, logits: Tensor, before: NDArray[np.int64] | int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """The margin of each row of scores, and whether it reaches the goal: it is the predicted class that decides."""
         # NumPy takes a tenth of the time that torch takes for a few rows, and methods ask often.
-        scores = logits.detach().cpu().numpy()
-        rows, own = np.arange(len(scores)), before if self.wanted is None else self.wanted
-        others = scores.copy()
+        scores = logits.detach().cpu().numpy().astype(np.float64)
+        rows, own = np.arange(len(scores)), before if self.label is None else self.label
+        # A score of -inf is a class that cannot be: margins stay finite, and the class stays the last.
+        finite = np.clip(scores, -ENDLESS, ENDLESS)
+        others = finite.copy()
         others[rows, own] = -np.inf
-        lead = scores[rows, own] - others.max(axis=1)
+        lead = finite[rows, own] - others.max(axis=1)
         predicted = scores.argmax(axis=1)
-        margins = (lead if self.wanted is None else -lead).astype(np.float64)
-        met = predicted != before if self.wanted is None else predicted == self.wanted
+        margins = lead if self.wanted is None else -lead
+        met = predicted != before if self.wanted is None else predicted == self.label
         # A model that breaks down after an edit predicts nothing.
-        met &= ~(np.isnan(scores) | (scores == np.inf)).any(axis=1)
+        met &= np.isfinite(scores.max(axis=1))
         if self.least:
             met &= margins <= -self.least
         if self.probability is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,9 +10,11 @@ import numpy as np
 import torch
 from torch_geometric.data import HeteroData
 
+from butfor.checks import is_whole
 from butfor.datasets.validate import validate
 from butfor.edits import Deletion
 from butfor.errors import GraphError, InputError
+from butfor.fields import EDGE_FIELDS, edge_fields, fingerprint, node_fields
 from butfor.hetero import Types
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ Flow = Literal["source_to_target", "target_to_source"]
 # An edge as a user writes it, and as the number of its relation (0 where there is one type) and two node ids.
 Link = tuple[int, int] | tuple[tuple[str, str, str], int, int]
 LinkKey = tuple[int, int, int]
-
-EDGE_FIELDS = ("edge_weight", "edge_attr", "edge_type")
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,22 +149,11 @@ class Graph:
 
     def node_fields(self) -> dict[str, Tensor]:
         """What the nodes of a graph of one type have besides features and labels."""
-        found = {name: self.data[name] for name in self.data.keys()}  # noqa: SIM118 (a Data iterates over pairs)
-        known = ("x", "y", "batch", "ptr", "edge_index")
-        return {
-            name: value
-            for name, value in found.items()
-            if isinstance(value, torch.Tensor)
-            and name not in known
-            and not name.startswith("edge_")
-            and value.dim()
-            and value.size(0) == self.num_nodes
-        }
+        return node_fields(self.data)
 
     def edge_fields(self) -> dict[str, Tensor]:
         """What the edges of a graph of one type carry: weights, attributes, types."""
-        found = {name: getattr(self.data, name, None) for name in EDGE_FIELDS}
-        return {name: value for name, value in found.items() if value is not None}
+        return edge_fields(self.data)
 
     def check_node(self, node: int) -> int:
         """``node`` if it is in the graph.
@@ -173,9 +161,9 @@ class Graph:
         Raises:
             InputError: it is not.
         """
-        if not 0 <= node < self.num_nodes:
+        if not is_whole(node) or not 0 <= node < self.num_nodes:
             raise InputError(f"node {node} is not in this graph (0 to {self.num_nodes - 1})")
-        return node
+        return int(node)
 
     def relation(self, relation: Relation) -> int:
         """The number of a relation, by its name; that of its reverse is the same.
@@ -209,7 +197,7 @@ class Graph:
         relation, u, v = key
         found: list[int] = []
         for source, target in ((u, v), (v, u)) if u != v else ((u, v),):
-            columns, senders, _ = self._into(np.array([target]), "source_to_target")
+            columns, senders, _ = self.into(np.array([target]), "source_to_target")
             found += columns[senders == source].tolist()
             if self.directed and self.types is None:
                 break
@@ -287,19 +275,8 @@ class Graph:
         return self._induced(groups, keys, distance, hops, flow)
 
     def fingerprint(self) -> str:
-        """A short hash of the nodes, edges and features: the same graph has the same one anywhere."""
-        digest = hashlib.sha256(str(self.num_nodes).encode())
-        if self.types is not None:
-            stores = {**dict(self.data.node_items()), **dict(self.data.edge_items())}
-            names = ("x", "edge_index", *EDGE_FIELDS)
-            tensors = {f"{kind}{name}": one[name] for kind, one in stores.items() for name in names if name in one}
-        else:
-            tensors = {"edge_index": self.data.edge_index, "x": self.x, **self.edge_fields()}
-        for name, value in tensors.items():
-            array = np.ascontiguousarray(value.detach().cpu().numpy())
-            digest.update(f"{name}{array.dtype}{array.shape}".encode())
-            digest.update(array.tobytes())
-        return digest.hexdigest()[:16]
+        """A short hash of everything that a model can read of this graph."""
+        return fingerprint(self.data)
 
     def _incoming(self, flow: Flow) -> tuple[NDArray[np.int64], ...]:
         """CSR: pointers, and the edge columns and senders grouped by the node that receives the message.
@@ -313,7 +290,7 @@ class Graph:
             self._pointers[flow] = np.concatenate([[0], np.cumsum(counts)]), columns, sender[columns]
         return self._pointers[flow]
 
-    def _into(self, nodes: NDArray[np.int64], flow: Flow) -> tuple[NDArray[np.int64], ...]:
+    def into(self, nodes: NDArray[np.int64], flow: Flow) -> tuple[NDArray[np.int64], ...]:
         """The edges that bring messages to ``nodes``: their columns, senders and receivers."""
         _, columns, senders = self._incoming(flow)
         at, counts = self._at(nodes, flow)
@@ -370,7 +347,7 @@ class Graph:
         distance = {self.check_node(node): 0 for node in targets}
         frontier = list(distance)
         for hop in range(1, hops + 1):
-            _, senders, _ = self._into(np.array(frontier, dtype=np.int64), flow)
+            _, senders, _ = self.into(np.array(frontier, dtype=np.int64), flow)
             reached = {*senders.tolist(), *(sender for node in frontier for sender in into.get(node, ()))}
             frontier = sorted(reached - distance.keys())
             if not frontier:
@@ -462,5 +439,8 @@ def _has_reverses(edge_index: NDArray[np.int64], extra: NDArray[Any] | None = No
 
 def _is_symmetric(data: Data, edge_index: NDArray[np.int64]) -> bool:
     carried = [getattr(data, name, None) for name in EDGE_FIELDS]
-    columns = [value.detach().cpu().reshape(edge_index.shape[1], -1).numpy() for value in carried if value is not None]
+    # As double: NumPy does not know all types that torch has.
+    columns = [
+        value.detach().cpu().reshape(edge_index.shape[1], -1).double().numpy() for value in carried if value is not None
+    ]
     return _has_reverses(edge_index, np.concatenate(columns, axis=1) if columns else None)

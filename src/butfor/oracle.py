@@ -16,13 +16,14 @@ import torch
 
 from butfor.copies import Copies
 from butfor.edits import pack
-from butfor.predictor import FAILURES
+from butfor.errors import ModelError
+from butfor.inputs import spoilable
 from butfor.soften import soft_edges
 from butfor.untouched import untouched
 from butfor.verify import scores_after
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
     from torch import Tensor
@@ -38,9 +39,6 @@ __all__ = ["Influence", "ModelOracle", "Oracle", "Relaxation"]
 # about as many as there are nodes and edges, times the features; hidden layers are rarely narrower than 64.
 MAX_NUMBERS = 40_000_000
 NARROWEST = 64
-
-# How far 0/1 weights may be from true deletion before a relaxation is called unfaithful.
-FAITHFUL = 1e-4
 
 
 class Relaxation(ABC):
@@ -162,7 +160,7 @@ class ModelOracle(Oracle):
         """One run of the model; where it fails on a neighbourhood, of the whole graph."""
         try:
             return self.predictor(Copies.of(run))
-        except FAILURES:
+        except ModelError:
             single = [(edits, sets[i : i + 1]) for edits, sets in run for i in range(len(sets))]
             half = len(single) // 2
             if half:
@@ -180,19 +178,25 @@ class ModelOracle(Oracle):
         if len(asked) > 1:
             return self._relaxed(asked)
         # A search asks for the same one again and again.
-        if asked[0] not in self._last:
-            self._last.clear()
-            self._last[asked[0]] = self._relaxed(asked)
-        return self._last[asked[0]]
+        for last, relaxation in list(self._last.items()):
+            if last is asked[0]:
+                return relaxation
+        made = self._relaxed(asked)
+        self._last.clear()
+        self._last[asked[0]] = made
+        return made
 
     def _relaxed(self, asked: Sequence[Edits]) -> Relaxation | None:
         try:
             relaxation = _ModelRelaxation(self, asked)
             weights = torch.ones(int(relaxation.pointers[-1])).to(self.predictor.logits).requires_grad_()
-            has_gradient = relaxation.logits(weights).requires_grad
-            return relaxation if has_gradient and self._faithful(relaxation, asked) else None
-        except (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError):
-            # A layer is called in a way that soft edges do not know.
+            scores = relaxation.logits(weights)
+            if not scores.requires_grad:
+                return None
+            torch.autograd.grad(scores.sum(), weights, allow_unused=True)
+            return relaxation if self._faithful(relaxation, asked) else None
+        except (RuntimeError, ModelError):
+            # A layer is called in a way that soft edges do not know, or the model writes over what gradients need.
             return None
 
     def extensions(
@@ -247,6 +251,17 @@ class ModelOracle(Oracle):
         widths: list[int] = [store.x.size(1) for store in self.graph.data.node_stores]
         return max(widths)
 
+    def pieces(self, asked: Sequence[Edits]) -> Iterator[tuple[int, int]]:
+        """Where to cut a list of targets, so that the neighbourhoods of each piece fit into one run of the model."""
+        start = room = 0
+        for number, edits in enumerate(asked):
+            if number > start and room < self._numbers(edits):
+                yield start, number
+                start = number
+            room = (self.max_numbers if number == start else room) - self._numbers(edits)
+        if asked:
+            yield start, len(asked)
+
     def _cuts(self, edits: Edits, count: int) -> int:
         if not self.separable:
             return max(count, 1)
@@ -275,7 +290,7 @@ class ModelOracle(Oracle):
             chosen = {id(edits): np.flatnonzero(mask)[None] for edits, mask in zip(asked, masks, strict=True)}
             hard = torch.cat(self.logits([(edits, chosen[id(edits)]) for edits in first]))
             rows = [i for i, edits in enumerate(asked) if any(edits is other for other in first)]
-            if not torch.allclose(soft[rows], hard, rtol=FAITHFUL, atol=FAITHFUL):
+            if not all(map(self.predictor.same, soft[rows], hard)):
                 return False
         return True
 
@@ -322,9 +337,9 @@ class _ModelRelaxation(Relaxation):
         return torch.where(self._added, 1 - columns, columns)
 
     def _changed(self, weights: Tensor) -> Inputs:
+        inputs = spoilable(self._inputs)
         row, feature, difference, edit = self._changes
         if not len(edit):
-            return self._inputs
-        x = self._inputs.x
+            return inputs
         step = (1 - weights[edit]) * difference.to(weights)
-        return replace(self._inputs, x=x.index_put((row, feature), step.to(x.dtype), accumulate=True))
+        return replace(inputs, x=inputs.x.index_put((row, feature), step.to(inputs.x.dtype), accumulate=True))

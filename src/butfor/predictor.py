@@ -13,9 +13,18 @@ from torch_geometric import nn as gnn
 from torch_geometric.nn.models.basic_gnn import BasicGNN
 
 from butfor.copies import Copies
-from butfor.errors import InputError, ModelError
+from butfor.errors import InputError, ModelError, one_line
 from butfor.graph import EDGE_FIELDS
 from butfor.inputs import Inputs, make_inputs
+from butfor.outputs import (
+    Sigmoids,
+    are_probabilities,
+    check_classes,
+    check_kind,
+    check_numbers,
+    check_shape,
+    precision_of,
+)
 from butfor.untouched import untouched
 
 if TYPE_CHECKING:
@@ -26,10 +35,12 @@ if TYPE_CHECKING:
 
     from butfor.graph import Flow, Graph
 
-__all__ = ["FAILURES", "Predictor", "Task"]
+__all__ = ["Predictor", "Task"]
 
-# What layers raise that cannot do with an edited graph: an LSTM without neighbours, an index of no edges.
-FAILURES = (RuntimeError, IndexError, ValueError)
+# How far scores may be apart and still count as the same, relative to how far a class is from the predicted one; and
+# the units in the last place that sums in another order may move a score by.
+AGREE = 1e-4
+ROUNDING = 16
 
 Task = Literal["node", "link", "graph"]
 
@@ -70,6 +81,7 @@ class Predictor:
             if it cannot do without or the graph says so.
         threshold: where the upper of two classes begins; None for a model that scores classes.
         probabilities: whether it returns probabilities; scores are then their logarithms.
+        precision: how far two neighbouring numbers near 1 are apart in the coarsest type that it computes with.
         depth: how many times it passes messages along edges, counted while it ran.
         reach: how many hops of edges it should need: one more for the degrees of the last senders, unless all
             layers are known not to look at these.
@@ -87,6 +99,7 @@ class Predictor:
     wants_batch: bool
     threshold: float | None
     probabilities: bool
+    precision: float
     depth: int
     reach: int
     flow: Flow | None
@@ -109,6 +122,9 @@ class Predictor:
             ModelError: it fails on this graph, or what it returns are not scores of what is to be predicted.
             InputError: the type of the nodes is missing or unknown.
         """
+        # Of a model that torch compiled, the module that it was made from: edited graphs are all of other sizes.
+        model = getattr(model, "_orig_mod", model)
+        _check_model(model)
         takes = frozenset(_accepted(model))
         if task != "link" and _required(model, "edge_label_index"):
             raise ModelError(f"{type(model).__name__} predicts links; ask about a pair of nodes, butfor.Pair(3, 9)")
@@ -127,6 +143,7 @@ class Predictor:
             wants_batch="batch" in takes and (task == "graph" or "batch" in graph.data or _required(model, "batch")),
             threshold=threshold,
             probabilities=False,
+            precision=0.0,
             depth=0,
             reach=0,
             flow=None,
@@ -134,31 +151,28 @@ class Predictor:
         )
         layers = {name: module for name, module in model.named_modules() if isinstance(module, gnn.MessagePassing)}
         calls: Counter[str] = Counter()
-        handles = [
-            layer.register_propagate_forward_pre_hook(lambda *_, name=name: calls.update([name]))
-            for name, layer in layers.items()
-        ]
-        try:
-            with untouched(model), torch.no_grad():
-                out = draft._output(draft.inputs(Copies.whole(graph, draft._everything())))
-        except ModelError:
-            raise
-        except Exception as error:
-            name = type(model).__name__
-            width = "" if graph.types is not None else f" of {graph.x.size(1)} features per node"
-            raise ModelError(f"{name} fails on this graph{width}: {_first_line(error)}") from error
-        finally:
-            for handle in handles:
-                handle.remove()
-        _check_numbers(out, type(model).__name__)
+        with untouched(model), torch.no_grad():  # before the hooks, which must not count another thread's run
+            handles = [
+                layer.register_propagate_forward_pre_hook(lambda *_, name=name: calls.update([name]))
+                for name, layer in layers.items()
+            ]
+            try:
+                with Sigmoids() as sigmoids:
+                    out = draft._output(draft.inputs(Copies.whole(graph, draft._everything())))
+            finally:
+                for handle in handles:
+                    handle.remove()
+        name = type(model).__name__
+        check_numbers(out, name)
         if threshold is not None:
             probabilities = False
-        elif probabilities is None:
-            sums_to_one = torch.allclose(out.sum(-1), torch.ones(()).to(out), atol=1e-4)
-            probabilities = bool((out >= 0).all() and sums_to_one)
+        else:
+            if probabilities is None:
+                check_classes(out, sigmoids, graph.data.get("y") if graph.types is None else None, name)
+            probabilities = are_probabilities(out, probabilities, name)
         depth = _depth(model, calls, graph)
         flows = {layer.flow for layer in layers.values()}
-        drafted = replace(draft, probabilities=probabilities)
+        drafted = replace(draft, probabilities=probabilities, precision=precision_of(model, out))
         return replace(
             drafted,
             depth=depth,
@@ -218,44 +232,81 @@ class Predictor:
         """The tensors that the model reads."""
         return make_inputs(self.graph, copies, self.fields)
 
+    def same(self, scores: Tensor, truth: Tensor) -> bool:
+        """Whether two rows of scores say the same, rounding apart.
+
+        Compared is what decides: how far each class is from the predicted one. What all classes have in common, such as
+        a large constant, neither hides a difference nor makes one.
+        """
+        # NumPy takes a tenth of the time that torch takes for so few numbers.
+        mine, other = scores.detach().cpu().double().numpy(), truth.detach().cpu().double().numpy()
+        best = int(np.argmax(other))
+        with np.errstate(invalid="ignore"):
+            distance = other - other[best]
+            size = np.maximum(np.abs(mine), np.abs(other)) + abs(self.threshold or 0.0)
+            room = AGREE * (1 + np.abs(distance)) + ROUNDING * self.precision * (size + size[best])
+            near = np.abs(mine - mine[best] - distance) <= room
+        finite = np.isfinite(mine) & np.isfinite(other)
+        return bool(np.where(finite, near, (mine == other) | (np.isnan(mine) & np.isnan(other))).all())
+
     def _output(self, inputs: Inputs) -> Tensor:
-        """What the model says, one row for each answer wanted."""
+        """What the model says, one row for each answer wanted.
+
+        Raises:
+            ModelError: it fails on these inputs, or what it returns are no scores.
+        """
         name = type(self.model).__name__
-        if self.task == "link" and "edge_label_index" not in self.takes:
-            model: Any = self.model
-            taken = _arguments(model.encode)
-            fields = {key: value for key, value in inputs.fields.items() if key in taken}
-            out = model.decode(model.encode(inputs.x, inputs.edge_index, **fields), inputs.centres.T)
-        else:
-            extra: dict[str, Any] = {}
-            if self.task == "link":
-                extra["edge_label_index"] = inputs.centres.T
-            if self.wants_batch:
-                extra["batch"] = inputs.batch
-            out = self.model(inputs.x, inputs.edge_index, **inputs.fields, **extra)
+        rows, graphs = len(inputs.centres), int(inputs.owner.max()) + 1
+        try:
+            out = self._called(inputs)
+        except (Exception, SystemExit) as error:
+            # Whatever the user's code does. On an edited graph it is an answer: there, nothing is predicted.
+            width = "" if isinstance(inputs.x, dict) else f" of {inputs.x.size(1)} features per node"
+            raise ModelError(f"{name} fails on this graph{width}: {one_line(error)}") from error
         if isinstance(out, dict) and self.node_type in out:
             out = out[self.node_type]
         if not isinstance(out, torch.Tensor):
-            raise ModelError(f"{name} returns a {type(out).__name__}; a tensor of class scores is needed")
-        rows = len(inputs.centres)
+            hint = "; let forward return the scores alone" if isinstance(out, (tuple, list, dict)) else ""
+            raise ModelError(f"{name} returns a {type(out).__name__}; a tensor of class scores is needed{hint}")
+        check_kind(out, name)
         if self.task == "node":
             total = len(inputs.x[self.node_type]) if isinstance(inputs.x, dict) else len(inputs.x)
-            _check_shape(out, total, f"each of the {total} nodes", name, self.threshold)
+            check_shape(out, total, f"each of the {total} nodes", name, self.threshold)
             return out[inputs.centres[:, 0]]
-        expected = rows if self.task == "link" else int(inputs.owner.max()) + 1
+        expected = rows if self.task == "link" else graphs
         if self.task == "graph" and out.dim() == 2 and len(out) == len(inputs.owner) > expected:
             raise ModelError(
                 f"{name} scores each node, and a whole graph is asked about: is it a node classifier, and "
                 "which node is meant?"
             )
-        _check_shape(out, expected, f"each of the {expected} {self.task}s", name, self.threshold)
-        return out
+        check_shape(out, expected, f"each of the {expected} {self.task}s", name, self.threshold)
+        # A model may keep what it returns, and write over it in its next run.
+        return out.clone()
+
+    def _called(self, inputs: Inputs) -> Any:
+        """Call the model the way it wants."""
+        pairs = inputs.centres.T.clone()
+        if self.task == "link" and "edge_label_index" not in self.takes:
+            model: Any = self.model
+            taken = _arguments(model.encode)
+            fields = {key: value for key, value in inputs.fields.items() if key in taken}
+            return model.decode(model.encode(inputs.x, inputs.edge_index, **fields), pairs)
+        extra: dict[str, Any] = {}
+        if self.task == "link":
+            extra["edge_label_index"] = pairs
+        if self.wants_batch:
+            extra["batch"] = inputs.batch
+        return self.model(inputs.x, inputs.edge_index, **inputs.fields, **extra)
 
     def _scores(self, out: Tensor) -> Tensor:
+        # NumPy knows no bfloat16, and half precision is too coarse to compute margins with.
+        out = out.float() if torch.finfo(out.dtype).bits < 32 else out
         if self.threshold is not None:
             above = out.reshape(-1) - self.threshold
+            # A number without end is no prediction.
+            above = above.masked_fill(~above.isfinite(), torch.nan)
             # Two classes, below and above: only their difference counts.
-            return torch.stack([torch.zeros_like(above), above], dim=1)
+            return torch.stack([above * 0, above], dim=1)
         return out.clamp_min(torch.finfo(out.dtype).tiny).log() if self.probabilities else out
 
 
@@ -275,6 +326,31 @@ def _depth(model: nn.Module, calls: Counter[str], graph: Graph) -> int:
         stage = parent if side_by_side else name
         stages[stage] = max(stages.get(stage, 0), count)
     return sum(stages.values())
+
+
+def _check_model(model: object) -> None:
+    """Refuse what cannot be called as a model of a graph is.
+
+    Raises:
+        ModelError: saying what to write instead.
+    """
+    name = type(model).__name__
+    if not isinstance(model, torch.nn.Module):
+        what = f"the {name} {model.__name__}" if inspect.isroutine(model) else f"a {name}"
+        raise ModelError(f"model is {what}; give a torch.nn.Module whose forward takes x and edge_index")
+    if "_modules" not in vars(model):
+        raise ModelError(f"{name} is not set up: its __init__ must call super().__init__() first")
+    if any(tensor.is_meta for tensor in (*model.parameters(), *model.buffers())):
+        raise ModelError(f"{name} is on the meta device, where weights have no values; load them first")
+    if _overrides_forward(model):
+        parameters = inspect.signature(model.forward).parameters.values()
+        places = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+        if len(places) < 2 and not any(one.kind is one.VAR_POSITIONAL for one in parameters):
+            taken = ", ".join(one.name for one in places)
+            raise ModelError(
+                f"{name}.forward takes ({taken}), but is called as forward(x, edge_index, ...); wrap it in a module "
+                "whose forward(self, x, edge_index) calls it with Data(x=x, edge_index=edge_index)"
+            )
 
 
 def _arguments(function: Any) -> set[str]:
@@ -332,31 +408,3 @@ def _checked_type(graph: Graph, task: Task, node_type: str | None) -> str | None
         raise InputError(f"this graph has several node types; say which is predicted: node_type={known}")
     graph.types.number(node_type, 0)
     return node_type
-
-
-def _check_shape(out: Tensor, rows: int, what: str, name: str, threshold: float | None) -> None:
-    single = out.dim() <= 1 or (out.dim() == 2 and out.size(1) == 1)
-    fits = out.numel() == rows if single else out.dim() == 2 and out.size(0) == rows
-    if not fits:
-        raise ModelError(
-            f"{name} returns a tensor of shape {tuple(out.shape)}; one row of at least two class "
-            f"scores for {what} is needed, or one number and a threshold"
-        )
-    if single and threshold is None:
-        raise ModelError(
-            f"{name} returns one number for {what}; say where another answer begins: Goal(threshold=0.5) for "
-            "probabilities, Goal(threshold=0.0) for raw scores of yes or no, any value for a regression"
-        )
-    if not single and threshold is not None:
-        raise ModelError(
-            f"{name} returns {out.size(1)} scores for {what}; a threshold is for a model that returns one number"
-        )
-
-
-def _check_numbers(out: Tensor, name: str) -> None:
-    if torch.isnan(out).any() or (out == torch.inf).any():
-        raise ModelError(f"{name} returns NaN or infinite scores on this graph; check its weights")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

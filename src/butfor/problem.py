@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from butfor.checks import check_whole, is_number
 from butfor.edits import pack
 from butfor.errors import InputError
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from butfor.edits import Edits, EditSets
+    from butfor.edits import Edits, EditSet, EditSets
     from butfor.goal import Goal
     from butfor.graph import Graph
     from butfor.oracle import Influence, Oracle
@@ -41,9 +42,11 @@ class Budget:
     seconds: float | None = None
 
     def __post_init__(self) -> None:
+        if self.evaluations is not None:
+            check_whole(self.evaluations, "evaluations of the budget")
         for name, value in (("evaluations", self.evaluations), ("seconds", self.seconds)):
-            if value is not None and not value > 0:
-                raise InputError(f"a budget of {value} {name} allows no search; give a positive number or None")
+            if value is not None and not (is_number(value) and value > 0):
+                raise InputError(f"a budget of {value!r} {name} allows no search; give a positive number or None")
 
     def meter(self) -> Meter:
         """A meter that starts now."""
@@ -155,6 +158,16 @@ class Problem:
     def margin(self) -> float:
         """How far the intact graph is from the goal."""
         return float(self.goal.judge(self.logits[None], self.before)[0][0])
+
+    def reaches(self, chosen: EditSet, scores: Tensor) -> bool:
+        """Whether these scores, after these edits, reach the goal by an allowed set."""
+        allowed = not self.edits.constrained or bool(self.edits.permits(pack([chosen]))[0])
+        return allowed and bool(self.goal.judge(scores[None], self.before)[1][0])
+
+    @property
+    def reached(self) -> bool:
+        """Whether the intact graph reaches the goal, so that nothing has to change."""
+        return bool(self.goal.judge(self.logits[None], self.before)[1][0])
 
     @property
     def least_cost(self) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from butfor.candidates import Features, Within, check_cost
+from butfor.checks import check_whole, is_whole
 from butfor.edits import Changes, Edits, Links
 from butfor.errors import InputError
 
@@ -80,7 +81,7 @@ class EditSpace:
             raise InputError(f"features is {self.features!r}; give butfor.Features(...), or several")
         set_(self, "features", tuple(rules))
         if self.relations is not None:
-            set_(self, "relations", tuple(tuple(one) for one in _items(self.relations, "relations")))
+            set_(self, "relations", tuple(_relation(one) for one in _items(self.relations, "relations")))
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> EditSpace:
@@ -160,8 +161,8 @@ class EditSpace:
         for name in ("delete", "keep_connected"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} is {getattr(self, name)!r}; give True or False")
-        if self.max_edits is not None and (not isinstance(self.max_edits, int) or self.max_edits < 1):
-            raise InputError(f"max_edits is {self.max_edits!r}; give a whole number of at least 1, or None")
+        if self.max_edits is not None:
+            check_whole(self.max_edits, "max_edits", 1)
         if self._plain:
             return
         if graph.types is not None and (self.add or self._rules):
@@ -440,16 +441,18 @@ def _link(one: Any, role: str) -> Link:
     *relation, source, target = plain
     ends = []
     for end in (source, target):
-        if not isinstance(end, (int, np.integer)) or isinstance(end, bool):
+        if not is_whole(end):
             raise InputError(f"{role} names {plain!r}, which is no edge: {end!r} is not a node")
         ends.append(int(end))
     if not relation:
         return ends[0], ends[1]
-    name = relation[0]
-    if isinstance(name, str) or not isinstance(name, Iterable) or len(tuple(name)) != 3:
-        raise InputError(f"{role} names {plain!r}; a relation is (source type, name, target type)")
-    a, b, c = name
-    return (str(a), str(b), str(c)), ends[0], ends[1]
+    return _relation(relation[0]), ends[0], ends[1]
+
+
+def _relation(name: Any) -> Relation:
+    if isinstance(name, (list, tuple)) and len(name) == 3 and all(isinstance(part, str) for part in name):
+        return tuple(name)
+    raise InputError(f"{name!r} is no relation; give its source type, name and target type: ('user', 'pays', 'shop')")
 
 
 def _shown(link: Link) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
+from butfor.checks import is_whole
 from butfor.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,23 +39,21 @@ def as_targets(given: Any, num_nodes: Callable[[], int]) -> Target | list[Target
     """
     targets = given
     if isinstance(given, (torch.Tensor, np.ndarray)):
-        if not given.ndim:
-            return int(given)
         values = torch.as_tensor(given)
-        if values.dtype == torch.bool:
+        if values.dtype == torch.bool and values.ndim:
             if values.shape != (num_nodes(),):
                 raise InputError(f"the mask has shape {tuple(values.shape)}, but the graph has {num_nodes()} nodes")
             return [int(node) for node in values.nonzero().flatten()]
-        targets = values.flatten().tolist()
+        targets = values.flatten().tolist() if values.ndim else values.item()
     if targets is None or isinstance(targets, Pair):
         return targets
-    if _is_node(targets):
+    if is_whole(targets):
         return int(targets)
     if not isinstance(targets, Iterable):
         raise InputError(f"{targets!r} is not a node; give a whole number, several of them, a mask, or a butfor.Pair")
     found = list(targets)
     for target in found:
-        if not isinstance(target, Pair) and not _is_node(target):
+        if not isinstance(target, Pair) and not is_whole(target):
             raise InputError(f"{target!r} is not a node; nodes are whole numbers from 0 to {num_nodes() - 1}")
     if len({isinstance(target, Pair) for target in found}) > 1:
         raise InputError("nodes and pairs of nodes were given together; explain them in two calls")
@@ -77,11 +76,7 @@ def key_of(target: Target, graph: Graph, node_type: str | None) -> tuple[int, ..
     if target is None:
         return ()
     if isinstance(target, Pair):
-        return graph.check_node(int(target.source)), graph.check_node(int(target.target))
+        return graph.check_node(target.source), graph.check_node(target.target)
     if graph.types is not None and node_type is not None:
         return (graph.types.number(node_type, target),)
     return (graph.check_node(target),)
-
-
-def _is_node(target: object) -> bool:
-    return isinstance(target, (int, np.integer)) and not isinstance(target, bool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 
 from butfor.copies import Copies
 from butfor.edits import pack
-from butfor.predictor import FAILURES
+from butfor.errors import ModelError
 from butfor.untouched import untouched
 
 if TYPE_CHECKING:
@@ -21,39 +22,64 @@ if TYPE_CHECKING:
     from butfor.predictor import Predictor
     from butfor.problem import Problem
 
-__all__ = ["TOGETHER", "scores_after", "verify", "verify_together"]
+__all__ = ["TOGETHER", "Verified", "scores_after", "verify", "verify_together"]
 
 # Problems that are verified together, and runs that are kept apart for them: one for each bit of a number.
 TOGETHER = 256
 RUNS = 64
 
 
-def verify(problem: Problem, chosen: EditSet) -> Tensor | None:
+@dataclass(frozen=True, eq=False)
+class Verified:
+    """What the model says on the whole graph after an edit set.
+
+    Attributes:
+        scores: of the target.
+        reached: whether they reach the goal.
+        as_expected: whether they are what the search was told.
+    """
+
+    scores: Tensor
+    reached: bool
+    as_expected: bool
+
+
+def verify(problem: Problem, chosen: EditSet) -> Verified:
     """Make the edits on the whole graph and run the original model on it.
 
-    Returns the target's scores if they reach the goal, else None. Every method's answer passes through
-    here or through `verify_together`, and nothing else fills a result.
+    Every method's answer passes through here or through `verify_together`, and nothing else fills a result.
     """
-    return _reached(problem, chosen, scores_after(problem.predictor, problem.edits, chosen))
+    return verify_together([(problem, chosen)])[0]
 
 
-def verify_together(asked: Sequence[tuple[Problem, EditSet]]) -> list[Tensor | None]:
-    """Verify one edit set for each problem of a run, in as few runs of the model on the whole graph as will do.
+def verify_together(asked: Sequence[tuple[Problem, EditSet]]) -> list[Verified]:
+    """Verify edit sets of several problems of a run, in as few runs of the model on the whole graph as will do.
 
     Targets share a run where no edit of one lies in the neighbourhood of another: the model does not look
-    further, so there an edit cannot matter. A target that shares a run and does not reach its goal is looked
-    at alone before it is given up.
+    further, so there an edit cannot matter. A target that shares a run and does not get the scores, or the outcome,
+    that its search was told is looked at alone before that is believed.
     """
-    results: list[Tensor | None] = [None] * len(asked)
+    expected = _expected(asked)
+    results: dict[int, Verified] = {}
     for group in _apart(asked):
         made = [(asked[number][0].edits, asked[number][1]) for number in group]
-        scores = _run(asked[0][0].predictor, made)
-        for row, number in zip(scores, group, strict=True):
+        for row, number in zip(_run(asked[0][0].predictor, made), group, strict=True):
             problem, chosen = asked[number]
-            results[number] = _reached(problem, chosen, row)
-            if results[number] is None and len(group) > 1:
-                results[number] = verify(problem, chosen)
-    return results
+            seen = _verified(problem, chosen, row, expected[number])
+            if len(group) > 1 and not (seen.as_expected and seen.reached == problem.reaches(chosen, expected[number])):
+                alone = scores_after(problem.predictor, problem.edits, chosen)
+                seen = _verified(problem, chosen, alone, expected[number])
+            results[number] = seen
+    return [results[number] for number in range(len(asked))]
+
+
+def _expected(asked: Sequence[tuple[Problem, EditSet]]) -> list[Tensor]:
+    """What the oracles say of these sets, each asked alone: beside others, what is missing may not be missed."""
+    return [problem.oracle.logits([(problem.edits, pack([chosen]))])[0][0] for problem, chosen in asked]
+
+
+def _verified(problem: Problem, chosen: EditSet, scores: Tensor, expected: Tensor) -> Verified:
+    return Verified(scores, problem.reaches(chosen, scores), problem.predictor.same(expected, scores))
 
 
 def scores_after(predictor: Predictor, edits: Edits, chosen: EditSet) -> Tensor:
@@ -66,15 +92,10 @@ def _run(predictor: Predictor, made: Sequence[tuple[Edits, EditSet]]) -> Tensor:
     with untouched(predictor.model), torch.no_grad():
         try:
             return predictor(Copies.whole(predictor.graph, targets, made))
-        except FAILURES:
+        except ModelError:
             # If the model still works on the intact graph it cannot do with the edits, and predicts nothing.
             predictor(Copies.whole(predictor.graph, targets))
             return torch.full_like(predictor.logits[:1], torch.nan).expand(len(targets), -1)
-
-
-def _reached(problem: Problem, chosen: EditSet, logits: Tensor) -> Tensor | None:
-    allowed = not problem.edits.constrained or problem.edits.permits(pack([chosen]))[0]
-    return logits if allowed and problem.goal.judge(logits[None], problem.before)[1][0] else None
 
 
 def _apart(asked: Sequence[tuple[Problem, EditSet]]) -> list[list[int]]:

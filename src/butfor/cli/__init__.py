@@ -7,7 +7,9 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from butfor.cli.interrupts import exit_code, terminable
 from butfor.errors import ButforError, InputError
+from butfor.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,23 +22,24 @@ EXTRAS = {
     **dict.fromkeys(["joblib", "optuna", "captum"], "reproduce"),
 }
 
-WRONG_INPUT, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
+WRONG_INPUT, PIPE_CLOSED = 2, 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
     0: done; 2: something that was given cannot be used, and a line on standard error says what; 130:
-    interrupted by Ctrl-C; 141: whoever read the output stopped reading.
+    interrupted by Ctrl-C; 141: whoever read the output stopped reading; 143: ended by SIGTERM.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # an ASCII terminal gets "?" for "–", not a traceback
     try:
-        code = _run(sys.argv[1:] if argv is None else argv)
-        sys.stdout.flush()
-    except KeyboardInterrupt:
-        return _fail("interrupted", INTERRUPTED)
+        with terminable():
+            code = _run(sys.argv[1:] if argv is None else argv)
+            sys.stdout.flush()
+    except KeyboardInterrupt as problem:
+        return _fail("interrupted", exit_code(problem))
     except BrokenPipeError:
         _discard_output()
         return PIPE_CLOSED
@@ -78,7 +81,7 @@ def _in_our_words(problem: Exception, argv: Sequence[str]) -> str:
 
 
 def _fail(message: str, code: int) -> int:
-    print(message, file=sys.stderr)
+    print(printable(" ".join(message.split())), file=sys.stderr)
     return code
 
 

@@ -98,31 +98,13 @@ class WholeGraphs:
         return RunOfGraphs(first, self.subject.graphs, self.settings["directed"])
 
     def results(self, todo: Sequence[Any], quiet: bool) -> Iterator[Counterfactual]:
-        """Results of these graphs as they come.
-
-        Raises:
-            InputError: some are predicted as wanted already.
-        """
-        self._check_open(todo)
+        """Results of these graphs as they come."""
         return progress(self._each(todo), len(todo), self.what, quiet=quiet)
 
     def _each(self, todo: Sequence[int]) -> Iterator[Counterfactual]:
         for number in todo:
             yield from stream(self._explainer(number), [None], quiet=True)
             del self._ready[number]
-
-    def _check_open(self, todo: Sequence[int]) -> None:
-        """Before the first of them is explained, not when its turn comes."""
-        wanted = self.settings["goal"].wanted
-        if wanted is None:
-            return
-        already = [number for number in todo if int(self._explainer(number).predictor.logits.argmax()) == wanted]
-        if already:
-            name = self._explainer(already[0]).scene.class_name(wanted)
-            raise InputError(
-                f"class {wanted} ('{name}') is wanted, but {len(already)} of the {len(todo)} graphs are predicted so "
-                f"already (the first is graph {already[0]}); leave them out"
-            )
 
     def _explainer(self, number: int) -> Explainer:
         if number not in self._ready:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from butfor.cli.metrics_table import Measured, print_metrics
-from butfor.cli.output import say, stream
+from butfor.cli.output import read_noted, say, stream
 from butfor.cli.source import Seed
 from butfor.datasets import GENERATORS, describe
 from butfor.errors import StoreError
@@ -125,7 +125,9 @@ def _methods(paper: "PaperDataset") -> "dict[str, Method]":
 def _explained(
     explainer: Explainer, nodes: "Sequence[int]", path: Path, label: str, quiet: bool
 ) -> "list[Counterfactual]":
-    """Explain all nodes anew; an earlier demo's file makes way."""
+    """Explain all nodes anew; an earlier demo's file makes way, if that is what it is."""
+    if path.exists():
+        read_noted(path)
     try:
         path.unlink(missing_ok=True)
     except OSError as problem:

@@ -11,15 +11,18 @@ from cyclopts import Group, Parameter, validators
 
 from butfor.cli.asked import Asked, Targets, WholeGraphs, WithinGraph
 from butfor.cli.hyperparameters import FLAGS, make_method
+from butfor.cli.interrupts import exit_code
 from butfor.cli.output import note, say
 from butfor.cli.rules import read_space
-from butfor.cli.source import Seed, Source, Subject
-from butfor.errors import ButforError, InputError
+from butfor.cli.source import Seed, Source
+from butfor.errors import ButforError
 from butfor.explainer import Explainer
 from butfor.goal import Goal
 from butfor.methods import METHODS
+from butfor.printable import printable
 from butfor.problem import Budget
 from butfor.runs import Outcome, Store
+from butfor.runs.store import check_out
 
 if TYPE_CHECKING:
     from butfor.counterfactual import Counterfactual
@@ -32,7 +35,6 @@ else:
 
 __all__ = ["explain"]
 
-INTERRUPTED = 130
 DEFAULT = Budget()
 
 SEARCH = Group("Search", sort_key=12)
@@ -91,6 +93,8 @@ def explain(
         quiet: no progress bar and no notes.
     """
     started = time.monotonic()
+    if out is not None:
+        check_out(out)
     chosen = make_method(method, flags, published_choices)
     budget = Budget(None if evaluations == "none" else evaluations, seconds)
     subject = (source or Source()).read()
@@ -101,7 +105,7 @@ def explain(
         "directed": None if source is None else source.options.directed,
         "seed": seed,
     }
-    aim = Goal(_class(wanted, subject, targets, threshold), least, probability, threshold)
+    aim = Goal(wanted, least, probability, threshold)
     asked: Asked
     if targets.task == "graph":
         numbers = targets.numbers(subject)[:limit]
@@ -123,8 +127,8 @@ def explain(
             if isinstance(problem, ButforError):
                 note(kept, quiet)
                 raise
-            print(f"interrupted: {kept}", file=sys.stderr)
-            return INTERRUPTED
+            print(f"interrupted: {printable(kept)}", file=sys.stderr)
+            return exit_code(problem)
         outcomes = [sink.done[target] for target in asked.targets]
         summary = _summary(outcomes, asked.what, time.monotonic() - started)
     if out is not None:
@@ -150,23 +154,6 @@ class _Printer:
 
     def __exit__(self, *_: object) -> None:
         pass
-
-
-def _class(wanted: str | None, subject: Subject, targets: Targets, threshold: float | None) -> int | None:
-    """The number of a class given by number or name."""
-    if wanted is None:
-        return None
-    data = subject.graphs[0]
-    # The names are those of what the labels are of: nodes, or graphs.
-    named = "class_names" in data and threshold is None and targets.task != "link"
-    names = [str(name) for name in data.class_names] if named else []
-    if wanted in names:
-        return names.index(wanted)
-    try:
-        return int(wanted)
-    except ValueError:
-        known = f" ({', '.join(names)})" if names else "; give its number"
-        raise InputError(f"--wanted {wanted!r} is no class of this graph{known}") from None
 
 
 def _greet(sink: _Printer | Store, asked: Asked, todo: int, quiet: bool) -> None:

@@ -10,6 +10,8 @@ import torch
 
 from butfor.datasets.ids import OwnIds
 from butfor.errors import InputError
+from butfor.plain import shown
+from butfor.reading import read_bytes
 from butfor.targets import Pair
 
 if TYPE_CHECKING:
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 __all__ = ["parse_edges", "parse_graphs", "parse_links", "parse_nodes", "places_of"]
+
+# No graph has so many nodes that a number needs more.
+_DIGITS = 18
 
 # The position of each node by the id it has of its own.
 Places = dict[str, int]
@@ -69,16 +74,16 @@ def parse_edges(text: str, data: Data, what: str = "edge") -> tuple[tuple[int, i
             if len(ends) != 1:
                 problem = f"may be more than one {what}" if ends else f"is no {what}"
                 raise InputError(
-                    f"{part!r} {problem}; {what}s are written as two node ids of this graph ({_some(places)}) with a - "
-                    "between them"
+                    f"{shown(part)} {problem}; {what}s are written as two node ids of this graph ({_some(places)}) "
+                    "with a - between them"
                 )
             pairs.append(ends[0])
         return tuple(pairs)
     for part in filter(None, re.split(r"[,\s]+", text)):
         match = re.fullmatch(r"(\d+)-(\d+)", part)
         if match is None:
-            raise InputError(f"{part!r} is no {what}; {what}s are written as two nodes, such as 3-17,4-9")
-        pairs.append((int(match[1]), int(match[2])))
+            raise InputError(f"{shown(part)} is no {what}; {what}s are written as two nodes, such as 3-17,4-9")
+        pairs.append((_number(match[1], what), _number(match[2], what)))
     return tuple(pairs)
 
 
@@ -177,10 +182,9 @@ def _from_file(path: Path, data: Data, places: Places | None) -> list[int]:
 
 def _lines(path: Path, what: str) -> list[str]:
     try:
-        return path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as problem:
-        reason = getattr(problem, "strerror", None) or "it is not a text file"
-        raise InputError(f"cannot read {what} from {path}: {reason}") from problem
+        return read_bytes(path, InputError, pipe=True).decode("utf-8").splitlines()
+    except UnicodeDecodeError as problem:
+        raise InputError(f"cannot read {what} from {path}: it is not a text file") from problem
 
 
 def _listed(text: str, count: int, places: Places | None, place: str, what: str = "node") -> list[int]:
@@ -192,10 +196,10 @@ def _listed(text: str, count: int, places: Places | None, place: str, what: str 
             continue
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
         if match is None and places is None:
-            raise InputError(f"{part!r} in {place} is no {what}; write {what}s as 1,2,5-9")
+            raise InputError(f"{shown(part)} in {place} is no {what}; write {what}s as 1,2,5-9")
         if match is None or (places is not None and match[2] is None):
             raise _no_id(part, place, own)
-        first, last = int(match[1]), int(match[2] or match[1])
+        first, last = _number(match[1], what), _number(match[2] or match[1], what)
         if first > last:
             raise InputError(f"the range {part} in {place} is empty; write it as {last}-{first}")
         if places is not None:
@@ -213,6 +217,12 @@ def _listed(text: str, count: int, places: Places | None, place: str, what: str 
     return list(nodes)
 
 
+def _number(digits: str, what: str) -> int:
+    if len(digits) > _DIGITS:
+        raise InputError(f"{digits[:_DIGITS]}… is too large a number for a {what}")
+    return int(digits)
+
+
 def _check_number(number: int, count: int, what: str) -> None:
     if number >= count:
         where = "in this graph" if what == "node" else "there"
@@ -220,7 +230,9 @@ def _check_number(number: int, count: int, what: str) -> None:
 
 
 def _no_id(part: str, place: str, places: Places) -> InputError:
-    return InputError(f"{part!r} in {place} is no node id of this graph, which has ids of its own: {_some(places)}")
+    return InputError(
+        f"{shown(part)} in {place} is no node id of this graph, which has ids of its own: {_some(places)}"
+    )
 
 
 def _parts(text: str, is_known: Callable[[str], bool]) -> Iterator[str]:

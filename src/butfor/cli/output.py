@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
+from butfor.printable import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
@@ -24,13 +26,13 @@ WIDE = 1000
 
 def say(text: str = "") -> None:
     """Print a line on standard output, clear of any progress bar."""
-    tqdm.write(text, file=sys.stdout)
+    tqdm.write(printable(text), file=sys.stdout)
 
 
 def note(text: str, quiet: bool = False) -> None:
     """Print a remark on standard error, unless there is to be quiet."""
     if not quiet:
-        tqdm.write(f"note: {text}", file=sys.stderr)
+        tqdm.write(f"note: {printable(text)}", file=sys.stderr)
 
 
 def print_table(
@@ -64,9 +66,9 @@ def print_table(
         show_header=any(headings),
     )
     for number, heading in enumerate(headings):
-        table.add_column(Text(heading), justify="left" if number < left else "right", overflow="fold")
+        table.add_column(Text(printable(heading)), justify="left" if number < left else "right", overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row), style="dim" if row[0].startswith(" ") else None)
+        table.add_row(*map(Text, map(printable, row)), style="dim" if row[0].startswith(" ") else None)
     if is_terminal:
         console.print(table)
         return

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter, validators
 
+from butfor.cli.interrupts import exit_code
 from butfor.cli.output import note, print_table, say
 from butfor.errors import InputError, StoreError
 from butfor.paper import PAPER
@@ -29,7 +30,6 @@ else:
 
 __all__ = ["reproduce"]
 
-INTERRUPTED = 130
 CORES = os.cpu_count() or 1
 
 # Where the published graphs and weights lie beside a checkout of this project.
@@ -80,9 +80,9 @@ def reproduce(
         carry_out(lab, [ask for name in chosen for ask in PARTS[name].asks(lab)], jobs)
         for name in chosen:
             sections.append(PARTS[name].section(lab))
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as problem:
         print(f"interrupted: what is done is kept in {out}; the same command goes on with the rest", file=sys.stderr)
-        return INTERRUPTED
+        return exit_code(problem)
     except StoreError as problem:
         raise StoreError(f"{problem} (or give another folder as --out)") from problem
     write_report(lab, sections, record)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from butfor.cli.nodes import parse_edges, places_of
 from butfor.errors import InputError
+from butfor.plain import MOST, shown
+from butfor.reading import read_json
 from butfor.space import EditSpace, Features, Within
 
 if TYPE_CHECKING:
@@ -41,12 +44,7 @@ def read_space(path: Path | None, protect: str, data: Data | None) -> EditSpace:
 
 
 def _read(path: Path, data: Data | None) -> EditSpace:
-    try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise InputError(f"cannot read the rules {path}: {problem.strerror or problem}") from problem
-    except (ValueError, RecursionError) as problem:
-        raise InputError(f"the rules {path} are not JSON: {problem}") from problem
+    plain = read_json(path, InputError, pipe=True)
     try:
         if not isinstance(plain, dict):
             raise InputError('they must be an object, such as {"max_edits": 2}')
@@ -56,12 +54,18 @@ def _read(path: Path, data: Data | None) -> EditSpace:
         raise InputError(f"the rules {path} cannot be used: {problem}") from problem
 
 
+def _said(value: Any) -> str:
+    """A value as the file writes it, unless that is long."""
+    short = shown(value)
+    return short if "..." in short or isinstance(value, dict) else json.dumps(value)
+
+
 def _is_whole(value: Any) -> bool:
-    return type(value) is int
+    return type(value) is int and abs(value) <= MOST
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float)
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max
 
 
 def _is_text(value: Any) -> bool:
@@ -112,7 +116,7 @@ def _check(plain: dict[str, Any]) -> None:
         if name in _SHAPES and not (value is None and name in _MAY_BE_NULL):
             fits, what = _SHAPES[name]
             if not fits(value):
-                raise InputError(f"{name} is {json.dumps(value)}, but must be {what}")
+                raise InputError(f"{name} is {_said(value)}, but must be {what}")
 
 
 _SEVERAL = "names nodes, but several graphs are explained and none is meant: explain a single one"
@@ -151,7 +155,7 @@ class _Rules:
         placed = []
         for pair in pairs:
             if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not _is_number(pair[1]):
-                shown = json.dumps(pair)
+                shown = _said(pair)
                 raise InputError(f"costs has {shown}; give [edge, number], such as [[3, 17], 2.5], or a group's name")
             priced, cost = pair
             placed.append((priced if isinstance(priced, str) else self._edge("costs", priced), cost))
@@ -159,7 +163,7 @@ class _Rules:
 
     def _of_features(self, rule: Any) -> Any:
         if not isinstance(rule, dict):
-            raise InputError(f'features has {json.dumps(rule)}; give an object, such as {{"values": "flip"}}')
+            raise InputError(f'features has {_said(rule)}; give an object, such as {{"values": "flip"}}')
         if rule.get("nodes") is None:
             return rule
         return {**rule, "nodes": [self._node("features", node) for node in self._list("nodes", rule["nodes"])]}
@@ -169,7 +173,7 @@ class _Rules:
 
     def _edge(self, name: str, edge: Any) -> list[int]:
         if not isinstance(edge, list) or len(edge) != 2:
-            raise InputError(f"{name} has {json.dumps(edge)}; an edge is written as its two nodes, such as [3, 17]")
+            raise InputError(f"{name} has {_said(edge)}; an edge is written as its two nodes, such as [3, 17]")
         return [self._node(name, node) for node in edge]
 
     def _node(self, name: str, node: Any) -> int:
@@ -178,14 +182,14 @@ class _Rules:
         if self.places is not None:
             if not isinstance(node, (str, int)) or str(node) not in self.places:
                 some = ", ".join(list(self.places)[:3])
-                raise InputError(f"{name} names {json.dumps(node)}, which is no node id of this graph ({some}, …)")
+                raise InputError(f"{name} names {_said(node)}, which is no node id of this graph ({some}, …)")
             return self.places[str(node)]
         if not _is_whole(node):
-            raise InputError(f"{name} names {json.dumps(node)}, but the nodes of this graph are numbers")
+            raise InputError(f"{name} names {_said(node)}, but the nodes of this graph are numbers")
         number: int = node
         return number
 
     def _list(self, name: str, value: Any) -> list[Any]:
         if not isinstance(value, list):
-            raise InputError(f"{name} is {json.dumps(value)}, but must be a list")
+            raise InputError(f"{name} is {_said(value)}, but must be a list")
         return value

@@ -117,7 +117,7 @@ def _size(result: "Counterfactual") -> str:
 
 def _print(result: "Counterfactual") -> None:
     say(str(result))
-    say(result.status.sentence)
+    say(result.verdict)
     bound = "none exists" if result.lower_bound is None else f"at least {result.lower_bound:g}"
     rows = [
         ["status", str(result.status)],

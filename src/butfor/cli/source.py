@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter, validators
 
-from butfor.errors import ButforError, GraphError, InputError, ModelError
+from butfor.errors import ButforError, GraphError, InputError, ModelError, one_line
+from butfor.reading import reading
 
 if TYPE_CHECKING:
     from torch import nn
@@ -86,7 +87,9 @@ def read_graphs(name: str, options: GraphOptions) -> "tuple[list[Data], dict[str
         graphs = [GENERATORS[name](seed)] if name in GENERATORS else ba_2motifs(seed=seed)
         return graphs, _describe(graphs, None)
     path = Path(name)
-    if not path.exists():
+    with reading(path):
+        there = path.exists()
+    if not there:
         raise GraphError(f"{name} is neither a file or folder nor a generated graph ({', '.join(known)})")
     if options.graph_seed is not None:
         raise InputError(f"--graph-seed goes with a generated graph, not with the file {name}")
@@ -176,7 +179,7 @@ class Source:
         if self.graph is not None:
             # Another graph on purpose; whether the model fits it is seen when it is run.
             return Subject(model, read_graphs(self.graph, self.options)[0])
-        known: dict[str, Any] = info["data"] if isinstance(info.get("data"), dict) else {}
+        known: dict[str, Any] = info.get("data", {})
         name = known.get("path") or known.get("name")
         if not isinstance(name, str):
             raise ModelError(f"the checkpoint {folder} does not say which graph it is of: give --graph")
@@ -199,8 +202,13 @@ class Source:
                 f"{name} is no longer the graph that the checkpoint {folder} was trained on "
                 f"({found['sha256']} instead of {known.get('sha256')}); train again, or give another --graph"
             )
-        training = info["training"] if isinstance(info.get("training"), dict) else {}
-        return Subject(model, graphs, tuple(training.get("test", ())))
+        test = tuple((info.get("training") or {}).get("test", ()))
+        if test and max(test) >= len(graphs):
+            raise ModelError(
+                f"the checkpoint {folder} says that graph {max(test)} was left for testing, but {name} has graphs 0 to "
+                f"{len(graphs) - 1}: train again"
+            )
+        return Subject(model, graphs, test)
 
     @staticmethod
     def _published(path: Path) -> "nn.Module":
@@ -231,9 +239,7 @@ def _factory(name: str) -> object:
     try:
         module = importlib.import_module(module_name)
     except (Exception, SystemExit) as problem:  # whatever the user's module does when it is imported
-        raise ModelError(
-            f"cannot import {module_name} of --model {name}: {type(problem).__name__}: {problem}"
-        ) from problem
+        raise ModelError(f"cannot import {module_name} of --model {name}: {one_line(problem)}") from problem
     factory = getattr(module, attribute, None)
     if factory is None:
         raise ModelError(f"--model {name}: {module_name} has no {attribute}")
@@ -244,4 +250,4 @@ def _factory(name: str) -> object:
     try:
         return factory()
     except (Exception, SystemExit) as problem:  # whatever the user's factory does
-        raise ModelError(f"--model {name} failed: {type(problem).__name__}: {problem}") from problem
+        raise ModelError(f"--model {name} failed: {one_line(problem)}") from problem

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from contextlib import contextmanager, suppress
@@ -21,9 +22,16 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     After an exception, a full disk or Ctrl-C, what was at `path` is still there, and nothing else.
 
     Raises:
-        OSError: if the folder cannot be written or the disk is full.
+        OSError: if the folder cannot be written, the disk is full, or the path is a device, pipe or socket, whose place
+            nothing may take.
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, "it is no regular file but a pipe, socket or device", str(path))
+    try:
+        # Not with the whole name before it, which may be as long as a name can be.
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".tmp")
+    except ValueError as problem:  # a NUL in the name
+        raise OSError(errno.EINVAL, str(problem), str(path)) from problem
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -11,43 +11,88 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from ..errors import GraphError, InputError
+from ..errors import ButforError, GraphError, InputError
+from ..limits import array_bytes, check_size
+from ..plain import shown
+from ..reading import check_file, reading
 from .atomic import atomic_write
-from .validate import validate
+from .validate import check_name, validate
 
 if TYPE_CHECKING:
     import os
 
     import numpy.typing as npt
 
-__all__ = ["read_arrays", "read_npz", "save_graph"]
+__all__ = ["laid_out", "read_arrays", "read_npz", "save_graph"]
 
 Array: TypeAlias = "npt.NDArray[Any]"
 
-# What reading a damaged, truncated or pickled archive can raise.
-_UNREADABLE = (ValueError, EOFError, KeyError, OSError, zipfile.BadZipFile, zlib.error, NotImplementedError)
+# What numpy writes. Others may claim memory of their own when they are opened.
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
-def read_arrays(path: Path, error: type[Exception] = GraphError) -> dict[str, Array]:
+def read_arrays(path: Path, error: type[ButforError] = GraphError) -> dict[str, Array]:
     """Return all arrays of an `.npz` file; nothing in it is ever unpickled.
 
+    What all arrays say their size is, is looked at before the first is read.
+
     Raises:
-        error: if the file is truncated, not an `.npz`, or holds pickled objects.
+        error: if the file is truncated, not an `.npz`, holds pickled objects, or would grow too large.
     """
-    try:
-        with path.open("rb") as file:  # given a path, np.load leaves a damaged file open
-            archive = np.load(file, allow_pickle=False)
-            if isinstance(archive, np.ndarray):
-                raise ValueError("a single array (.npy)")
-            with archive:
-                return {name: archive[name] for name in archive.files}
-    except _UNREADABLE as problem:
-        if "allow_pickle" in str(problem):
-            raise error(
-                f"{path} holds pickled Python objects, which could run code and are not read: "
-                "save plain numeric arrays with numpy.savez"
-            ) from problem
-        raise error(f"{path} cannot be read as .npz: {problem}") from problem
+    check_file(path, error)
+    kind = "as .npz"
+    with reading(path, error):
+        file = path.open("rb")
+    with file:
+        start = file.read(6)
+        if start == b"\x93NUMPY":
+            raise error(f"{path} cannot be read {kind}: it is a single array (.npy)")
+        if not start.startswith(b"PK"):
+            raise error(f"{path} cannot be read {kind}: it is no zip archive; it may be empty or pickled")
+        with reading(path, error, kind):
+            archive = zipfile.ZipFile(file)
+            members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+            names = [info.filename for info in archive.infolist()]
+        if len(members) != len(names):
+            raise error(f"{path} cannot be read {kind}: it has two arrays of one name among {shown(names)}")
+        claimed = 0
+        for name, info in members.items():
+            claimed += _claimed(path, error, archive, name, info)
+            check_size(claimed, str(path), error)
+        arrays: dict[str, Array] = {}
+        for name, info in members.items():
+            with reading(path, error, kind), archive.open(info) as member:
+                arrays[name] = np.lib.format.read_array(member, allow_pickle=False)
+        return arrays
+
+
+def _claimed(path: Path, error: type[ButforError], archive: zipfile.ZipFile, name: str, info: zipfile.ZipInfo) -> int:
+    """The bytes that an array takes according to its header."""
+    if info.compress_type not in _COMPRESSIONS:
+        raise error(f"{path} cannot be read as .npz: {shown(name)} is compressed in a way that numpy does not write")
+    with reading(path, error, "as .npz"), archive.open(info) as member:
+        version = np.lib.format.read_magic(member)
+        shape, _, dtype = _HEADERS[version](member)
+        held = info.file_size - member.tell()
+    if dtype.hasobject:
+        raise error(
+            f"{path} holds pickled Python objects, which could run code and are not read: "
+            "save plain numeric arrays with numpy.savez"
+        )
+    if math.prod(shape) * dtype.itemsize > max(held, 0):
+        raise error(
+            f"{path} cannot be read as .npz: array {shown(name)} should be {dtype} of shape {shown(shape)}, "
+            f"but there are only {max(held, 0)} bytes of it"
+        )
+    # Text becomes a list, in which each item takes more than its letters.
+    return array_bytes(shape, dtype.itemsize + _LISTED * (dtype.kind == "U"))
+
+
+_LISTED = 64
+_HEADERS: dict[tuple[int, int], Any] = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 
 
 def read_npz(path: Path) -> Data:
@@ -69,33 +114,45 @@ def read_npz(path: Path) -> Data:
         key = f"{name[:-4]}_mask" if name.endswith("_idx") else name
         if key in fields or (key != name and key in arrays):
             raise GraphError(f"{path} has both {key} and {name}: keep one of them")
-        if not name.isidentifier() or (hasattr(Data, name) and name not in _OWN_PROPERTIES):
-            raise GraphError(f"{path} has an array named {name!r}, which no graph can carry: rename it")
+        check_name(path, name, "an array")
         fields[key] = _field(path, name, array, nodes)
     data = Data(**fields)
     validate(data)
     return data
 
 
-_OWN_PROPERTIES = {"batch", "edge_attr", "edge_index", "edge_weight", "pos", "time", "x", "y"}
-
-
 def _field(path: Path, name: str, array: Array, nodes: int) -> Any:
-    if array.dtype.kind not in "biufU":
+    kind = array.dtype.kind
+    if kind not in "biufU" or (kind == "f" and array.dtype.itemsize > 8):
         raise GraphError(f"array {name} of {path} is of dtype {array.dtype}: only numbers and text can be used")
     if name.endswith("_idx"):
         return _mask(path, name, array, nodes)
-    if name.endswith("_mask") and array.dtype.kind in "iu" and np.isin(array, (0, 1)).all():
+    if kind == "u" and array.size and int(array.max()) >= 2**63:
+        raise GraphError(f"array {name} of {path} holds {array.max()}, which is too large: use less than 2**63")
+    if name.endswith("_mask") and kind in "iu" and np.isin(array, (0, 1)).all():
         array = array.astype(bool)
-    if name in ("x", "edge_weight", "edge_attr"):
-        array = array.astype(np.float32) if array.dtype.kind in "biuf" else array
-    elif array.dtype.kind in "iu":
+    elif name in ("x", "edge_weight", "edge_attr") and kind != "U":
+        with np.errstate(over="ignore"):  # too large a number becomes infinite, which is refused later
+            array = array.astype(np.float32)
+    elif kind in "iu":
         array = array.astype(np.int64)
-    if array.ndim == 0:
-        return array.item()
-    if array.dtype.kind == "U" or name == "node_ids":
-        return array.tolist()
-    return torch.from_numpy(np.ascontiguousarray(array))
+    if kind == "U" or name == "node_ids" or (array.ndim == 0 and not _is_of_rows(name)):
+        with reading(path):  # not all that numpy takes for a letter is one
+            "".join(array.ravel().tolist() if kind == "U" else ()).encode()
+            return array.tolist()
+    return laid_out(torch.from_numpy(array.astype(array.dtype.newbyteorder("="))))
+
+
+def laid_out(value: torch.Tensor) -> torch.Tensor:
+    """The same numbers in their order, each in a place of its own."""
+    value = value.detach().resolve_conj().resolve_neg()
+    is_plain = value.is_contiguous() and 0 not in value.stride()
+    return value if is_plain else value.clone(memory_format=torch.contiguous_format)
+
+
+def _is_of_rows(name: str) -> bool:
+    """Whether an array has one row for each node, edge or graph; a single number is then no value but an error."""
+    return name in ("x", "y", "node_motif") or name.startswith("edge_") or name.endswith("_mask")
 
 
 def _mask(path: Path, name: str, index: Array, nodes: int) -> torch.Tensor:
@@ -133,9 +190,17 @@ def save_graph(data: Data, path: str | os.PathLike[str]) -> None:
         raise GraphError(f"cannot write {path}: {problem.strerror or problem}") from problem
 
 
+_SAVED = (
+    *(torch.float64, torch.float32, torch.float16, torch.bool),
+    *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8),
+)
+
+
 def _array(key: str, value: object) -> Array:
     if isinstance(value, torch.Tensor):
-        return value.detach().cpu().numpy()
+        if value.layout != torch.strided or value.dtype not in _SAVED:
+            raise GraphError(f"attribute {key} is a tensor of {value.dtype}, which .npz cannot hold: use .float()")
+        return value.detach().cpu().resolve_neg().numpy()
     array = np.asarray(value) if isinstance(value, (str, int, float, list, tuple, np.ndarray)) else None
     if array is None or array.dtype.kind not in "biufU":
         raise GraphError(f"attribute {key} is a {type(value).__name__}, which .npz cannot hold: remove it first")

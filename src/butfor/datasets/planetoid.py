@@ -6,9 +6,13 @@ beside them. Here only arrays, sparse matrices and lists can come out of a file,
 
 from __future__ import annotations
 
+import io
+import itertools
+import operator
 import pickle
+import pickletools
 from collections import defaultdict
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,6 +20,9 @@ from torch_geometric.data import Data
 from torch_geometric.utils import coalesce, remove_self_loops
 
 from ..errors import GraphError
+from ..limits import array_bytes, check_size
+from ..plain import shown
+from ..reading import read_bytes, reading
 from .validate import validate
 
 if TYPE_CHECKING:
@@ -31,16 +38,20 @@ _VALIDATION_NODES = 500  # of the public split
 class _Csr:
     """Stands in for scipy's matrix, whose compiled code would trust the index arrays of a damaged file."""
 
-    data: Any
-    indices: Any
-    indptr: Any
-
-    def dense(self) -> npt.NDArray[np.float32]:
-        state = {name.lstrip("_"): value for name, value in vars(self).items()}
-        rows, columns = state["shape"]
-        out = np.zeros((rows, columns), dtype=np.float32)
-        row = np.repeat(np.arange(rows), np.diff(state["indptr"]))
-        np.add.at(out, (row, state["indices"]), state["data"])
+    def dense(self, path: Path) -> npt.NDArray[np.float32]:
+        state = {str(name).lstrip("_"): value for name, value in vars(self).items()}
+        with reading(path):
+            rows, columns = (operator.index(side) for side in state["shape"])
+            values, indices, pointers = (np.asarray(state[name]) for name in ("data", "indices", "indptr"))
+            if (pointers.shape, indices.shape) != ((rows + 1,), values.shape) or columns < 0:
+                raise ValueError("the parts of a sparse matrix do not fit together")
+            counts: npt.NDArray[np.int64] = np.diff(pointers.astype(np.int64)).astype(np.int64)
+            if (counts < 0).any() or counts.sum() != len(indices):
+                raise ValueError("the rows of a sparse matrix do not fit its numbers")
+        check_size(array_bytes((rows, columns)), f"the matrix of {path}")
+        with reading(path):
+            out = np.zeros((rows, columns), dtype=np.float32)
+            np.add.at(out, (np.repeat(np.arange(rows), counts), indices), values)
         return out
 
 
@@ -49,12 +60,16 @@ def _dtype(spec: str, align: object = False, _copy: object = False) -> np.dtype[
     return np.dtype(spec, align=bool(align), copy=True)
 
 
-_RECONSTRUCT = np.empty(0).__reduce__()[0]  # numpy.core.multiarray._reconstruct, wherever numpy keeps it
+def _array(*_: object) -> npt.NDArray[Any]:
+    # An empty one, whatever size a pickle asks for; what is in it, pickle puts there afterwards.
+    return np.empty(0)
+
+
 _HARMLESS: dict[tuple[str, str], object] = {
-    ("numpy", "ndarray"): np.ndarray,
+    ("numpy", "ndarray"): "ndarray",
     ("numpy", "dtype"): _dtype,
-    ("numpy.core.multiarray", "_reconstruct"): _RECONSTRUCT,
-    ("numpy._core.multiarray", "_reconstruct"): _RECONSTRUCT,
+    ("numpy.core.multiarray", "_reconstruct"): _array,
+    ("numpy._core.multiarray", "_reconstruct"): _array,
     ("scipy.sparse.csr", "csr_matrix"): _Csr,
     ("scipy.sparse._csr", "csr_matrix"): _Csr,
     ("collections", "defaultdict"): defaultdict,
@@ -73,20 +88,36 @@ class _ArraysOnly(pickle.Unpickler):
 
 def _read(folder: Path, prefix: str, part: str) -> Any:
     path = folder / f"ind.{prefix}.{part}"
-    file: IO[bytes]
-    try:
-        with path.open("rb") as file:
-            value = _ArraysOnly(file, encoding="latin1").load()
-        if part == "graph":
-            return {int(node): [int(other) for other in others] for node, others in value.items()}
-        array = value.dense() if isinstance(value, _Csr) else np.asarray(value)
-        if array.ndim != 2 or array.dtype.kind not in "biuf":
-            raise ValueError(f"it holds {array.dtype} of shape {array.shape}, not a matrix of numbers")
+    if not path.exists():
+        raise GraphError(f"{folder} has no file {path.name}, which a Planetoid folder needs")
+    content = read_bytes(path)
+    with reading(path):
+        _check_memo(content)
+        value: Any = _ArraysOnly(io.BytesIO(content), encoding="latin1").load()
+    if part == "graph":
+        return _neighbours(path, value)
+    array = value.dense(path) if isinstance(value, _Csr) else value
+    if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "biuf":
+        raise GraphError(f"{path} cannot be read: it holds {shown(value)}, not a matrix of numbers")
+    check_size(array_bytes(array.shape), f"the matrix of {path}")
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, which is refused later
         return torch.from_numpy(array.astype(np.float32))
-    except FileNotFoundError:
-        raise GraphError(f"{folder} has no file {path.name}, which a Planetoid folder needs") from None
-    except Exception as problem:  # a damaged pickle can raise nearly anything
-        raise GraphError(f"{path} cannot be read: {problem}") from problem
+
+
+def _check_memo(content: bytes) -> None:
+    # The number under which something is remembered sets how much memory pickle takes for all of them.
+    for code, argument, _ in pickletools.genops(content):
+        if code.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(argument or 0) > len(content):
+            raise pickle.UnpicklingError(f"it remembers something under the number {argument}")
+
+
+def _neighbours(path: Path, value: Any) -> dict[int, list[int]]:
+    if not isinstance(value, dict) or not all(isinstance(others, list) for others in value.values()):
+        raise GraphError(f"{path} cannot be read: it holds {shown(value)}, not a list of neighbours for each node")
+    for node in itertools.chain(value, *value.values()):
+        if type(node) is not int or not 0 <= node < 2**63:
+            raise GraphError(f"{path} cannot be read: it names {shown(node)}, which is no node")
+    return value
 
 
 def read_planetoid(folder: Path, prefix: str) -> Data:
@@ -100,17 +131,23 @@ def read_planetoid(folder: Path, prefix: str) -> Data:
     x, tx, allx, y, ty, ally = (_read(folder, prefix, part) for part in ("x", "tx", "allx", "y", "ty", "ally"))
     neighbours = _read(folder, prefix, "graph")
     path = folder / f"ind.{prefix}.test.index"
-    try:
-        test = torch.from_numpy(np.loadtxt(path, dtype=np.int64, ndmin=1))
-    except (OSError, ValueError) as problem:
-        raise GraphError(f"{path} cannot be read: {problem}") from problem
+    content = read_bytes(path)
+    with reading(path):
+        test = torch.from_numpy(np.array(content.split(), dtype=np.int64))
     first = len(allx)
     if len(test) == 0 or int(test.min()) != first or len(tx) != len(test) or len(ty) != len(test) or len(ally) != first:
         raise GraphError(
             f"the files ind.{prefix}.* in {folder} do not fit together: {first} nodes before the test nodes, "
             f"{len(ally)} labels for them, {len(tx)} and {len(ty)} rows for {len(test)} test nodes"
         )
+    if allx.size(1) != tx.size(1) or ally.size(1) != ty.size(1) or not ally.size(1):
+        raise GraphError(
+            f"the files ind.{prefix}.* in {folder} do not fit together: {allx.size(1)} and {tx.size(1)} features, "
+            f"{ally.size(1)} and {ty.size(1)} classes"
+        )
     nodes = int(test.max()) + 1
+    what = f"a graph of the {nodes} nodes that {path} counts"
+    check_size(array_bytes((nodes, allx.size(1) + ally.size(1))), what)
     # CiteSeer leaves some test nodes out: they get zero features and class 0.
     features = torch.zeros(nodes, allx.size(1))
     labels = torch.zeros(nodes, ally.size(1))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,10 +13,13 @@ import torch
 from torch_geometric.data import Data
 
 from ..errors import GraphError
-from .validate import validate
+from ..limits import array_bytes, check_size
+from ..plain import shown
+from ..reading import check_file, reading
+from .validate import check_name, validate
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     import polars as pl
 
@@ -54,21 +61,57 @@ def _read(path: Path, *ids: str) -> pl.DataFrame:
         import polars as pl
     except ImportError as problem:
         raise GraphError("reading CSV and Parquet needs polars: pip install 'butfor[tables]'") from problem
-    if not path.is_file():
+    if not path.exists():
         raise GraphError(f"there is no file {path}")
+    check_file(path)
+    kind = f"as {path.suffix[1:]}"
+    if path.suffix == ".parquet":
+        # The number of rows is known without reading them: a few bytes can stand for very many.
+        with reading(path, kind=kind), _silent():
+            scan = pl.scan_parquet(path, glob=False)
+            schema = scan.collect_schema()
+            rows = scan.select(pl.len()).collect().item()
+        check_size(array_bytes((rows, len(schema)), _CELL), str(path))
+        for name, dtype in schema.items():
+            if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
+                raise GraphError(f"column {shown(name)} of {path} is {dtype}, neither numbers nor text: leave it out")
+        with reading(path, kind=kind), _silent():
+            table = scan.collect()
+    else:
+        with reading(path, kind=kind):
+            content = path.read_bytes()
+            header = pl.read_csv(content, has_header=False, n_rows=1, infer_schema=False)
+            names = [name or "" for name in header.row(0)]
+        name, times = Counter(names).most_common(1)[0]
+        if times > 1:
+            raise GraphError(f"{path} has the column {shown(name)} more than once: give each its own name")
+        with reading(path, kind=kind):
+            table = pl.read_csv(content, infer_schema_length=None, schema_overrides=dict.fromkeys(ids, pl.String))
+    _require(table, path, *ids)
+    table = table.with_columns(_text(table[column], path) for column in ids)
+    _require(table, path, *ids)
+    return table
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Hide what is written to standard error: where a file is damaged, polars dumps a stack of its own there."""
     try:
-        if path.suffix == ".parquet":
-            table = pl.read_parquet(path)
-        else:
-            table = pl.read_csv(path, infer_schema_length=None, schema_overrides=dict.fromkeys(ids, pl.String))
-        _require(table, path, *ids)
-        table = table.with_columns(_text(table[column], path) for column in ids)
-        _require(table, path, *ids)
-        return table
-    except GraphError:
-        raise
-    except (pl.exceptions.PolarsError, OSError, ValueError) as problem:
-        raise GraphError(f"{path} cannot be read as {path.suffix[1:]}: {problem}") from problem
+        kept = os.dup(2)
+    except OSError:  # it is closed
+        yield
+        return
+    try:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+# Roughly what a value takes while a table is read.
+_CELL = 16
 
 
 def _require(table: pl.DataFrame, path: Path, *columns: str) -> None:
@@ -82,7 +125,8 @@ def _require(table: pl.DataFrame, path: Path, *columns: str) -> None:
 def _text(ids: pl.Series, path: Path) -> pl.Series:
     import polars as pl
 
-    text = ids.cast(pl.String).str.strip_chars().replace("", None)
+    with reading(path):  # not every type can be told in text
+        text = ids.cast(pl.String).str.strip_chars().replace("", None)
     if ids.dtype.is_float() or (_is_number(text) and not text.str.contains(r"^[+-]?\d+$").all()):
         raise GraphError(f"node ids must be integers or text, but column {ids.name!r} of {path} has fractions")
     return text
@@ -131,13 +175,18 @@ def _node_fields(nodes: pl.DataFrame, path: Path) -> dict[str, Any]:
             known.add(column)
     if "split" in nodes.columns:
         known.add("split")
-        for part in nodes["split"].drop_nulls().unique().sort():
-            if not str(part).isidentifier():
+        parts = nodes["split"].drop_nulls().unique().sort()
+        check_size(array_bytes((len(parts), len(nodes))), f"a mask for each value of the column 'split' of {path}")
+        for part in parts:
+            if not str(part).isidentifier() or str(part).startswith("_"):
                 raise GraphError(f"{path} has the split {part!r}: use names like train, val and test")
             fields[f"{part}_mask"] = torch.from_numpy((nodes["split"] == part).fill_null(False).to_numpy().copy())
     for column in nodes.columns:
         if column.endswith("_mask"):
             known.add(column)
+            check_name(path, column, "a mask")
+            if column in fields:
+                raise GraphError(f"{path} has both {column} and the split {column.removesuffix('_mask')!r}: keep one")
             values = _numbers(nodes[column], path)
             if not np.isin(values, (0, 1)).all():
                 raise GraphError(f"column {column!r} of {path} is a mask, so it must hold only true/false or 0/1")
@@ -153,9 +202,12 @@ def _labels(column: pl.Series, path: Path) -> dict[str, Any]:
     if column.null_count():
         raise GraphError(f"row {_first(column.is_null())} of {path} has no {column.name}")
     if column.dtype.is_integer():
-        return {"y": torch.from_numpy(column.to_numpy().astype(np.int64))}
+        return {"y": torch.from_numpy(_whole(column, path))}
     if column.dtype.is_float():
         raise GraphError(f"column {column.name!r} of {path} has fractions, but labels are classes")
+    numbers = _as_numbers(column, path)
+    if not numbers.null_count() and numbers.is_finite().any():
+        _is_text(column, path)  # classes that are numbers, and one that is none
     names, y = np.unique([str(value) for value in column], return_inverse=True)
     return {"y": torch.from_numpy(y), "class_names": names.tolist()}
 
@@ -168,17 +220,26 @@ def _numeric(table: pl.DataFrame, path: Path, known: set[str]) -> torch.Tensor |
 
 
 def _is_text(column: pl.Series, path: Path) -> bool:
-    """Tell a column of names, to be left out, from a column of numbers with a typing error in it."""
+    """Tell a column of names, to be left out, from a column of numbers with something else in it."""
     import polars as pl
 
     if column.dtype.is_numeric() or column.dtype == pl.Boolean:
         return False
-    numbers = column.cast(pl.String, strict=False).cast(pl.Float64, strict=False)
-    wrong = numbers.is_null() & column.is_not_null()
-    if numbers.is_not_null().any() and wrong.any():
+    numbers = _as_numbers(column, path)
+    is_number = numbers.is_finite().fill_null(False)
+    wrong = column.is_not_null() & ~is_number
+    # Spelled as they may be, nan and inf are numbers that are missing; but a name may be spelled like that too.
+    if wrong.any() and (is_number.any() or bool(numbers.filter(wrong).is_not_null().all())):
         row = _first(wrong)
         raise GraphError(f"row {row} of {path} has {column[row - 1]!r} in column {column.name!r}, not a number")
     return True
+
+
+def _as_numbers(column: pl.Series, path: Path) -> pl.Series:
+    import polars as pl
+
+    with reading(path):  # not every type can be told in text
+        return column.cast(pl.String, strict=False).str.strip_chars().cast(pl.Float64, strict=False)
 
 
 def _numbers(column: pl.Series, path: Path) -> Any:
@@ -188,4 +249,19 @@ def _numbers(column: pl.Series, path: Path) -> Any:
         raise GraphError(f"column {column.name!r} of {path} must be numbers, but is {column.dtype}")
     if column.null_count():
         raise GraphError(f"row {_first(column.is_null())} of {path} has no value in column {column.name!r}")
-    return column.cast(pl.Float32).to_numpy().copy()
+    numbers = column.cast(pl.Float64).cast(pl.Float32)
+    wrong = ~numbers.is_finite()
+    if wrong.any():
+        row = _first(wrong)
+        raise GraphError(f"row {row} of {path} has {column[row - 1]} in column {column.name!r}, not a finite number")
+    return numbers.to_numpy().copy()
+
+
+def _whole(column: pl.Series, path: Path) -> Any:
+    import polars as pl
+
+    numbers = column.cast(pl.Int64, strict=False)
+    if numbers.null_count():
+        row = _first(numbers.is_null())
+        raise GraphError(f"row {row} of {path} has {column[row - 1]} in column {column.name!r}, too large a number")
+    return numbers.to_numpy().copy()

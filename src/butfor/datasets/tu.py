@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import torch
 from torch_geometric.data import Data
 
 from ..errors import GraphError
+from ..limits import array_bytes, check_size
+from ..reading import read_bytes, reading
 from .validate import validate
 
 if TYPE_CHECKING:
@@ -30,21 +33,23 @@ def read_tu(folder: Path, prefix: str) -> list[Data]:
     Raises:
         GraphError: if a file is missing, damaged, or does not fit the others.
     """
-    indicator = _read(folder, prefix, "graph_indicator", np.int64)[:, 0] - 1
-    edges = _read(folder, prefix, "A", np.int64) - 1
+    indicator = _read(folder, prefix, "graph_indicator", np.int64)[:, 0]
+    edges = _read(folder, prefix, "A", np.int64)
     nodes = len(indicator)
     if nodes == 0:
         raise GraphError(f"{folder / prefix}_graph_indicator.txt is empty: there are no nodes")
     if edges.shape[1:] != (2,):
         raise GraphError(f"{folder / prefix}_A.txt must have two columns, source and target")
     sizes = _sizes(folder, prefix, indicator)
+    indicator, edges = indicator - 1, np.maximum(edges, 0) - 1
     x = _attributes(folder, prefix, "node", nodes)
     edge_attr = _attributes(folder, prefix, "edge", len(edges))
     truth = _truth(folder, prefix, len(edges))
     labels = _optional(folder, prefix, "graph_labels", np.int64, len(sizes))
 
     features = np.ones((nodes, 1), np.float32) if x is None else x
-    validate(Data(x=torch.from_numpy(features), edge_index=torch.from_numpy(edges.T)))
+    carried = {} if edge_attr is None else {"edge_attr": torch.from_numpy(edge_attr)}
+    validate(Data(x=torch.from_numpy(features), edge_index=torch.from_numpy(edges.T), **carried))
     across = indicator[edges[:, 0]] != indicator[edges[:, 1]]
     if across.any():
         line = int(across.argmax())
@@ -80,14 +85,15 @@ def read_tu(folder: Path, prefix: str) -> list[Data]:
 
 def _read(folder: Path, prefix: str, part: str, dtype: type) -> npt.NDArray[Any]:
     path = folder / f"{prefix}_{part}.txt"
-    try:
-        with path.open() as lines:
-            first = lines.readline()
-        return np.loadtxt(path, dtype=dtype, delimiter=",", ndmin=2) if first.strip() else np.empty((0, 1), dtype)
-    except FileNotFoundError:
-        raise GraphError(f"{folder} has no file {path.name}, which a TUDataset folder needs") from None
-    except (OSError, ValueError) as problem:
-        raise GraphError(f"{path} cannot be read: {problem}") from problem
+    if not path.exists():
+        raise GraphError(f"{folder} has no file {path.name}, which a TUDataset folder needs")
+    content = read_bytes(path)
+    with reading(path), warnings.catch_warnings():
+        # numpy would only warn of a fraction that it cuts off.
+        warnings.simplefilter("error", DeprecationWarning)
+        lines = content.decode().splitlines()
+        empty: npt.NDArray[Any] = np.empty((0, 1), dtype)
+        return np.loadtxt(lines, dtype=dtype, delimiter=",", ndmin=2) if any(map(str.strip, lines)) else empty
 
 
 def _optional(folder: Path, prefix: str, part: str, dtype: type, rows: int) -> npt.NDArray[Any] | None:
@@ -108,12 +114,12 @@ def _truth(folder: Path, prefix: str, rows: int) -> npt.NDArray[Any] | None:
 
 
 def _sizes(folder: Path, prefix: str, indicator: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    if indicator[0] != 0 or (np.diff(indicator) < 0).any():
+    if indicator[0] != 1 or (indicator[1:] < indicator[:-1]).any():
         raise GraphError(f"{prefix}_graph_indicator.txt in {folder} must count the graphs upwards from 1")
-    sizes = np.bincount(indicator)
-    if (sizes == 0).any():
-        raise GraphError(f"graph {int((sizes == 0).argmax()) + 1} of {folder} is empty: it has no nodes")
-    return sizes
+    left_out = np.flatnonzero(indicator[1:] - indicator[:-1] > 1)
+    if len(left_out):
+        raise GraphError(f"graph {indicator[left_out[0]] + 1} of {folder} is empty: it has no nodes")
+    return np.bincount(indicator - 1)
 
 
 def _attributes(folder: Path, prefix: str, kind: str, rows: int) -> npt.NDArray[np.float32] | None:
@@ -123,6 +129,11 @@ def _attributes(folder: Path, prefix: str, kind: str, rows: int) -> npt.NDArray[
         parts.append(attributes)
     labels = _optional(folder, prefix, f"{kind}_labels", np.int64, rows)
     if labels is not None and rows:
-        labels -= labels.min(axis=0)
-        parts += [np.eye(int(column.max()) + 1, dtype=np.float32)[column] for column in labels.T]
+        for column in labels.T:
+            lowest, highest = int(column.min()), int(column.max())
+            what = f"one column for each of the labels {lowest} to {highest} in {prefix}_{kind}_labels.txt of {folder}"
+            check_size(array_bytes((rows, highest - lowest + 1)), what)
+            one_hot = np.zeros((rows, highest - lowest + 1), np.float32)
+            one_hot[np.arange(rows), column - lowest] = 1
+            parts.append(one_hot)
     return np.concatenate(parts, axis=1) if parts else None

@@ -9,8 +9,27 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
 from ..errors import GraphError
+from ..plain import shown
 
-__all__ = ["validate"]
+__all__ = ["check_name", "check_plain", "is_of_edges", "validate"]
+
+# What torch can count and compare: not its newer unsigned numbers, nor what is packed.
+_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+_NUMBERS = (*_INTEGERS, torch.float64, torch.float32, torch.float16, torch.bfloat16)
+
+# What a Data has as attributes of its own and a graph may carry.
+_OWN_PROPERTIES = ("batch", "edge_attr", "edge_index", "edge_weight", "pos", "time", "x", "y")
+
+
+def check_name(path: object, name: object, what: str = "an attribute") -> None:
+    """Refuse a name under which a Data cannot keep anything.
+
+    Raises:
+        GraphError: naming it.
+    """
+    is_name = isinstance(name, str) and name.isidentifier() and not name.startswith("_") and name != "self"
+    if not is_name or (hasattr(Data, str(name)) and name not in (*_OWN_PROPERTIES, "num_nodes")):
+        raise GraphError(f"{path} has {what} named {shown(name)}, which no graph can carry: rename it")
 
 
 def validate(data: Data | HeteroData) -> None:
@@ -34,6 +53,8 @@ def validate(data: Data | HeteroData) -> None:
         value = data[key]
         if isinstance(value, Tensor):
             _check_attribute(key, value, nodes, edge_index.size(1))
+        elif key in ("edge_attr", "edge_weight", "edge_type") and value is not None:
+            raise GraphError(f"{key} is a {type(value).__name__}, but must be a tensor with a row for each edge")
 
 
 def _validate_types(data: HeteroData) -> None:
@@ -68,11 +89,12 @@ def _edge_index(data: Any) -> Tensor:
     edge_index = data.edge_index if "edge_index" in data else None
     if not isinstance(edge_index, Tensor):
         raise GraphError("this graph has no edge_index: give it a tensor of shape [2, edges]")
+    check_plain("edge_index", edge_index)
     if edge_index.dim() != 2 or edge_index.size(0) != 2:
         raise GraphError(
             f"edge_index has shape {tuple(edge_index.shape)}, but must be [2, edges]: sources above targets"
         )
-    if edge_index.is_floating_point() or edge_index.is_complex() or edge_index.dtype == torch.bool:
+    if edge_index.dtype not in _INTEGERS:
         raise GraphError(f"edge_index is of dtype {edge_index.dtype}, but node numbers must be integers")
     return edge_index
 
@@ -81,18 +103,35 @@ def _features(data: Any) -> Tensor:
     x = data.x if "x" in data else None
     if not isinstance(x, Tensor):
         raise GraphError("this graph has no node features x: where there are none, use torch.ones(num_nodes, 1)")
-    if x.layout != torch.strided:
-        raise GraphError("x is sparse; use x.to_dense()")
+    check_plain("x", x)
     if x.dim() != 2:
         raise GraphError(f"x has shape {tuple(x.shape)}, but must be [nodes, features]")
     if x.size(0) == 0:
         raise GraphError("this graph is empty: it has no nodes")
-    if "num_nodes" in data and data.num_nodes != x.size(0):
-        raise GraphError(f"x has {x.size(0)} rows, but the graph says it has {data.num_nodes} nodes")
-    if x.dtype == torch.bool or x.is_complex():
+    count: Any = data["num_nodes"] if "num_nodes" in data else x.size(0)
+    is_one = isinstance(count, int) or (isinstance(count, Tensor) and count.numel() == 1 and count.dtype in _INTEGERS)
+    if not is_one or int(count) != x.size(0):
+        raise GraphError(f"x has {x.size(0)} rows, but the graph says it has {shown(count)} nodes")
+    if x.dtype not in _NUMBERS:
         raise GraphError(f"x is of dtype {x.dtype}, but features must be floating or integers: use x.float()")
     _check_finite("x", x, "node")
     return x
+
+
+def check_plain(key: str, value: Tensor) -> None:
+    """Refuse a tensor whose numbers are not simply there.
+
+    Raises:
+        GraphError: saying what it is instead.
+    """
+    if value.is_nested:
+        raise GraphError(f"{key} is a nested tensor; use a plain one")
+    if value.layout != torch.strided:
+        raise GraphError(f"{key} is sparse; use {key}.to_dense()")
+    if value.is_quantized:
+        raise GraphError(f"{key} is quantized; use {key}.dequantize()")
+    if value.is_meta:
+        raise GraphError(f"{key} is on the meta device: it has a shape, but no numbers")
 
 
 def _check_range(edge_index: Tensor, nodes: int) -> None:
@@ -104,14 +143,24 @@ def _check_range(edge_index: Tensor, nodes: int) -> None:
     raise GraphError(f"edge {edge} {verb} node {int(edge_index[row, edge])}, but this graph has nodes 0 to {nodes - 1}")
 
 
+def is_of_edges(key: str) -> bool:
+    """Whether what has this name has a row for each edge."""
+    named = key.startswith("edge_") and not key.startswith("edge_label") and key != "edge_index"
+    return named or key.endswith("_edge_mask")
+
+
 def _check_attribute(key: str, value: Tensor, nodes: int, edges: int) -> None:
-    rows = value.size(0) if value.dim() else None
-    of_edges = key.startswith("edge_") and not key.startswith("edge_label") and key != "edge_index"
+    of_edges = is_of_edges(key)
+    if of_edges or key in ("y", "node_motif") or key.endswith("_mask"):
+        check_plain(key, value)
+    rows = None if value.is_nested or not value.dim() else value.size(0)
     if key.endswith("_mask") and value.dtype != torch.bool:
         raise GraphError(f"{key} is of dtype {value.dtype}, but a mask must be boolean: use {key}.bool()")
-    if of_edges or key.endswith("_edge_mask"):
+    if of_edges:
         if rows != edges:
             raise GraphError(f"{key} has {_rows(rows)}, but this graph has {edges} edges")
+        if value.dtype not in (*_NUMBERS, torch.bool):
+            raise GraphError(f"{key} is of dtype {value.dtype}, but must be numbers: use {key}.float()")
         _check_finite(key, value, "edge")
     elif key == "node_motif" or key.endswith("_mask"):
         if rows != nodes:

@@ -27,6 +27,7 @@ from butfor.errors import InputError
 from butfor.methods.base import Method
 from butfor.methods.greedy import Greedy, pruned
 from butfor.problem import Proposal
+from butfor.untouched import MODEL_LOCK
 
 with warnings.catch_warnings():
     # PyG calls all of `contrib` experimental, once, when it is imported.
@@ -85,6 +86,7 @@ class PRBCD(Method):
     samples: int = 20
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _check(self.loss, block_size=self.block_size, epochs=self.epochs, samples=self.samples)
         if self.block_size == 1:
             raise InputError("block_size is 1; PyG's attack chooses some of a block, so give at least 2")
@@ -138,6 +140,7 @@ class GRBCD(Method):
     loss: Loss = "masked"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _check(self.loss, block_size=self.block_size, epochs=self.epochs)
 
     def solve(self, problem: Problem, budget: Budget) -> Proposal:
@@ -183,8 +186,8 @@ class _Search:
         """Attack with a budget of edits; the pruned set, if one reached the goal."""
         before = len(self.found)
         nodes = torch.empty(len(self.problem.edits) + 1, 0)
-        label = self.problem.before if self.problem.goal.wanted is None else self.problem.goal.wanted
-        with torch.random.fork_rng(devices=[]):
+        label = self.problem.before if self.problem.goal.wanted is None else self.problem.goal.label
+        with MODEL_LOCK, torch.random.fork_rng(devices=[]):
             # PyG draws its last samples from torch's global generator, on the device of its own tensors: the CPU.
             torch.default_generator.manual_seed(int(torch.randint(2**62, (), generator=self.generator)))
             attack.attack(nodes, torch.empty(2, 0, dtype=torch.long), torch.tensor([label]), size)
@@ -220,7 +223,7 @@ class _Search:
         cheapest = min(self.found[before:], key=self.problem.edits.cost, default=None)
         if cheapest is None:
             return None
-        self.found.append(pruned(self.problem, cheapest, self.meter))
+        self.found.append(pruned(self.problem, cheapest, self.meter)[0])
         return self.found[-1]
 
     def proposal(self) -> Proposal:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import fields
 from typing import TYPE_CHECKING
+
+from butfor.checks import is_number, is_whole
+from butfor.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,6 +23,15 @@ class Method(ABC):
     A method keeps no state between calls, reads no files, shows no progress and does not declare its
     own success: it proposes, and `butfor.verify` decides. `butfor.testing.check_method` is the contract.
     """
+
+    def __post_init__(self) -> None:
+        """Refuse hyper-parameters of another kind than declared: 1.5 is no number of epochs.
+
+        Raises:
+            InputError: naming the first of them.
+        """
+        for item in fields(self):  # type: ignore[arg-type]  # every method is a dataclass; its base says nothing
+            _check_kind(item.name, getattr(self, item.name), str(item.type))
 
     @abstractmethod
     def solve(self, problem: Problem, budget: Budget) -> Proposal:
@@ -36,3 +49,15 @@ class BatchMethod(Method):
         """A batch of one."""
         ((_, proposal),) = self.solve_batch([problem], budget)
         return proposal
+
+
+def _check_kind(name: str, value: object, declared: str) -> None:
+    """Check numbers and switches by the text of their type; what else there is, methods check themselves."""
+    kinds = {kind.strip() for kind in declared.split("|")}
+    if (value is None and "None" in kinds) or (isinstance(value, str) and "Literal" in declared):
+        return
+    fits = {"int": is_whole(value), "float": is_number(value), "bool": isinstance(value, bool)}
+    words = {"int": "a whole number", "float": "a number", "bool": "True or False"}
+    for kind in kinds & words.keys():
+        if not fits[kind]:
+            raise InputError(f"{name} is {value!r}; give {words[kind]}{' or None' if 'None' in kinds else ''}")

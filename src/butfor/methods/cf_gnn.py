@@ -74,6 +74,7 @@ class CFGNN(BatchMethod):
     start: float = 1.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         choices = {
             "optimizer": ("sgd", "adam", "adadelta"),
             "degrees": ("binary", "detached", "soft"),
@@ -82,8 +83,8 @@ class CFGNN(BatchMethod):
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise InputError(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(allowed)}")
-        if not isinstance(self.epochs, int) or self.epochs < 1:
-            raise InputError(f"epochs is {self.epochs}; give a whole number of at least 1")
+        if self.epochs < 1:
+            raise InputError(f"epochs is {self.epochs}; at least 1 is needed")
         if not self.lr > 0:
             raise InputError(f"lr is {self.lr}; the learning rate must be positive")
         if not self.beta >= 0:
@@ -211,10 +212,10 @@ class _Batch:
             weights = soft.requires_grad_()
             degrees = {"binary": binary, "detached": soft.detach(), "soft": None}[self.method.degrees]
             log_p = F.log_softmax(self.relaxation.logits(weights, degrees), dim=-1)
-            if self.goal.wanted is None:
+            if self.goal.label is None:
                 prediction = log_p.gather(1, self.before[:, None])[:, 0]
             else:
-                prediction = -log_p[:, self.goal.wanted]
+                prediction = -log_p[:, self.goal.label]
             (slope,) = torch.autograd.grad((prediction * ~reached).sum(), weights)
             soft = soft.detach()
         if self.method.distance_gradient:

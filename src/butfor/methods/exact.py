@@ -83,6 +83,7 @@ class Exact(Method):
     threads: int = field(default=0, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.k < 1:
             raise InputError(f"k is {self.k}; at least one answer is needed")
         if self.threads < 0:
@@ -184,6 +185,10 @@ class _Search:
         # The margin that each edit leaves alone, where it was tried: the likeliest are tried first.
         self.alone = np.zeros(len(problem.edits))
         self.work = 0  # evaluations that the last size took
+        self.greedy = Greedy(method.width)
+        self.searched = False  # for the incumbent
+        self.fallback: tuple[tuple[int, ...], ...] = ()
+        self.floor = 0.0  # proved by the way: nothing costs less
         self.note = ""
         self.best_cost = math.inf
         self.met: list[tuple[float, float, tuple[int, ...]]] = []
@@ -206,33 +211,41 @@ class _Search:
     def run(self) -> Proposal:
         if not len(self.edits):
             return Proposal(exhausted=True)
-        size = 1
-        left = self.meter.left
-        # Where single edits alone would take much of the budget, an answer comes first.
-        searched = left is not None and 4 * len(self.edits) > left
-        if searched:
-            self._incumbent()
-        proved = self._prove(1)
+        # Proved: no set of at most `done` edits that was left untried is cheaper than the incumbent.
+        done = 0
         doubted = False
-        # Proved so far: no set of at most `size` edits that was left untried is cheaper than the incumbent.
-        while proved and self._open(size + 1):
-            size += 1
-            if not self.met and not doubted and _many(len(self.edits), size):
-                # From here on it pays to know what to look for; smaller sizes are tried as quickly.
+        while self._open(done + 1):
+            size = done + 1
+            if not self.searched and not self._can_wait(size):
+                self._incumbent()
+                continue
+            if not self.met and not doubted and size > 1 and _many(len(self.edits), size):
                 doubted = True
-                if not searched:
-                    self._incumbent()
-                if not self.met and self._none_at_all():
+                if self._none_at_all():
                     return Proposal(exhausted=True, evaluations=self.meter.evaluations)
-                if not self._open(size):
-                    size -= 1
-                    break
-            proved = self._prove(size)
-        untried = self.cheapest[size + 1] if proved else self.cheapest[size]
+                continue
+            if not self._prove(size):
+                break
+            done = size
+        if self.meter.spent and self.cheapest[done + 1] < self._limit(strict=True):
+            done = self._ruled_out(done)
+        untried = max(self.cheapest[done + 1], self.floor)
         lower_bound = min(untried, self.best_cost)
-        exhausted = proved and not self.met and math.isinf(untried)
-        complete = proved and not self._ties(size + 1)
+        exhausted = not self.met and math.isinf(untried)
+        complete = not self._ties(done + 1)
         return self._proposal(0.0 if math.isinf(lower_bound) else float(lower_bound), exhausted, complete)
+
+    def _can_wait(self, size: int) -> bool:
+        """Whether all sets of this size can be tried first, and the incumbent is still found after that.
+
+        `Greedy` has its answers within what it can spend at most; so long as that is left, trying small sets is as
+        quick, and often all that is needed.
+        """
+        if _many(len(self.edits), size) or self.meter.seconds_left is not None:
+            return False
+        left = self.meter.left
+        needed = math.comb(len(self.edits), size) + self.greedy.most_evaluations(len(self.problem.edits))
+        return left is None or left >= needed
 
     def _open(self, size: int) -> bool:
         """Whether sets of this size are worth a try."""
@@ -255,18 +268,44 @@ class _Search:
         return self.best_cost - room if strict else self.best_cost + room
 
     def _incumbent(self) -> None:
-        left, seconds = self.meter.left, self.meter.seconds_left
-        share = None if left is None else 3 * left // 4
-        if share == 0 or seconds == 0:
-            return
-        half = None if seconds is None else seconds / 2
-        greedy = Greedy(self.method.width).solve(self.problem, Budget(share, half))
-        self.meter.evaluations += greedy.evaluations
-        self.note = greedy.note
-        for chosen in greedy.candidates[:1]:
-            answer = self.problem.ask([chosen], self.meter)
-            if answer.reached[0]:
-                self._meet(self.problem.edits.cost(chosen), float(answer.margins[0]), chosen)
+        """Find an answer by `Greedy`, with all that is left if need be: an answer is worth more than a bound."""
+        self.searched = True
+        found = self.greedy.descend(self.problem, self.meter)
+        self.note = found.note
+        self.floor = math.inf if found.exhausted else found.lower_bound
+        self.fallback = tuple(edits for _, edits in found.sets)
+        for margin, edits in found.sets[:1]:
+            self._meet(self.problem.edits.cost(edits), margin, edits)
+
+    def _ruled_out(self, done: int) -> int:
+        """Up to which size bounds alone rule out all sets, given that all of at most ``done`` edits are.
+
+        This asks the model nothing, so it may be done when the budget is spent.
+        """
+
+        def holds(size: int) -> bool:
+            influence = self.problem.influence((), self.edits, size)
+            assert influence is not None
+            order = self._sorted(self.edits, self.edits, influence)
+            return bool(order.most(size)[0] < self._root_need)
+
+        if not self.bounded or not _many(len(self.edits), self.most):
+            return done
+        if holds(self.most):
+            return self.most
+        # Between the largest size that is ruled out and the smallest that is not: in growing steps, then by bisection.
+        step, first_open = 1, self.most
+        while first_open - done > 1:
+            size = min(done + step, (done + first_open) // 2)
+            if holds(size):
+                done, step = size, 2 * step
+            else:
+                first_open = size
+        return done
+
+    @cached_property
+    def _root_need(self) -> float:
+        return float(self._needs(np.array([self.problem.margin]), self.problem.logits[None])[0])
 
     def _none_at_all(self) -> bool:
         """Whether all sets can be ruled out at once, with half of what is left."""
@@ -290,8 +329,7 @@ class _Search:
         affordable = self.edits[self.costs <= limit - self.cheapest[size - 1]]
         root = _Branch((), 0.0, math.nan, self._order((), affordable, size), 0)
         if root.order.limits is not None:
-            margin, logits = np.array([self.problem.margin]), self.problem.logits[None]
-            root = replace(root, need=float(self._needs(margin, logits)[0]))
+            root = replace(root, need=self._root_need)
         bounded = root.order.limits is not None
         blocks = [[root]]
         ready: list[_Branch] = []
@@ -315,8 +353,12 @@ class _Search:
     def _order(self, chosen: tuple[int, ...], free: NDArray[np.int64], more: int) -> _Order:
         """The edits that may follow, the likeliest first."""
         # Single edits are tried as quickly as it is found out which of them are alike.
-        kinds, costs = free if more == 1 and not chosen else self.kinds[free], self.problem.edits.costs[free]
+        kinds = free if more == 1 and not chosen else self.kinds[free]
         influence = self._influence(chosen, free, more)
+        return self._sorted(free, kinds, influence)
+
+    def _sorted(self, free: NDArray[np.int64], kinds: NDArray[np.int64], influence: Influence | None) -> _Order:
+        costs = self.problem.edits.costs[free]
         promise = self.alone[kinds] / costs if influence is None else -influence.limits
         order = np.lexsort([free, kinds, promise])
         first = np.append(True, np.diff(kinds[order]) != 0)[: len(order)]
@@ -440,6 +482,8 @@ class _Search:
             every = sorted({copy for edits in smallest for copy in self._copies(edits)} - {best})
             others = every if self.method.all_smallest else _apart(best, every, self.method.k - 1)
         spare = [edits for edits in ranked[: SPARE + 1] if edits != best][:SPARE]
+        # What the descent found holds more often on the whole graph the larger it is.
+        spare += [edits for edits in self.fallback if edits != best and edits not in spare]
         return Proposal(
             (best, *spare),
             lower_bound,

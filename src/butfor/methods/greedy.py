@@ -18,9 +18,26 @@ if TYPE_CHECKING:
 
     from butfor.problem import Budget, Meter, Problem
 
-__all__ = ["NO_GRADIENT", "Greedy", "pruned"]
+__all__ = ["NO_GRADIENT", "Descent", "Greedy", "pruned"]
 
 NO_GRADIENT = "The model offers no gradients that agree with the edits, so the search went without."
+
+
+@dataclass(frozen=True)
+class Descent:
+    """What a descent found.
+
+    Attributes:
+        sets: edit sets that reach the goal with the margin that each leaves: the pruned one, then the one as found.
+        lower_bound: proved: no set that costs less reaches the goal.
+        exhausted: proved: no set of allowed edits reaches it.
+        note: what the user should know about it.
+    """
+
+    sets: tuple[tuple[float, tuple[int, ...]], ...]
+    lower_bound: float
+    exhausted: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -38,12 +55,26 @@ class Greedy(Method):
     width: int | None = 64
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.width is not None and self.width < 1:
             raise InputError(f"width is {self.width}; at least one edit must be checked in each step")
 
     def solve(self, problem: Problem, budget: Budget) -> Proposal:
         """Descend until the goal is reached, no edit is left or the budget is spent."""
         meter = budget.meter()
+        found = self.descend(problem, meter)
+        sets = tuple(edits for _, edits in found.sets)
+        return Proposal(sets, found.lower_bound, found.exhausted, meter.evaluations, note=found.note)
+
+    def most_evaluations(self, count: int) -> int:
+        """What a descent among so many edits costs at most."""
+        width = count if self.width is None else min(self.width, count)
+        # All steps, of which the last have fewer edits left than are checked; without gradients, a first one that
+        # checks all; and what was found is pruned one by one.
+        return width * (count - width) + width * (width + 1) // 2 + count + count * (count + 1) // 2
+
+    def descend(self, problem: Problem, meter: Meter) -> Descent:
+        """The search itself, on somebody's meter."""
         costs = problem.edits.costs
         lower_bound = problem.least_cost
         exhausted = False
@@ -75,9 +106,10 @@ class Greedy(Method):
             chosen.append(int(candidates[ranked[0]]))
         note = NO_GRADIENT if ranked_blindly else ""
         if not found:
-            return Proposal((), lower_bound, exhausted, meter.evaluations, note=note)
-        kept = pruned(problem, chosen, meter)
-        return Proposal((kept, tuple(sorted(chosen))), lower_bound, evaluations=meter.evaluations, note=note)
+            return Descent((), lower_bound, exhausted, note)
+        kept, kept_margin = pruned(problem, chosen, meter, margin)
+        whole = margin, tuple(sorted(chosen))
+        return Descent(((kept_margin, kept), whole), lower_bound, note=note)
 
     def _candidates(
         self, problem: Problem, chosen: list[int], effect: NDArray[np.float64], meter: Meter
@@ -95,8 +127,10 @@ class Greedy(Method):
         return free[: count if meter.left is None else min(count, meter.left)], blind
 
 
-def pruned(problem: Problem, chosen: Sequence[int], meter: Meter) -> tuple[int, ...]:
-    """Undo edits, the dearest first, for as long as the goal stays reached."""
+def pruned(
+    problem: Problem, chosen: Sequence[int], meter: Meter, margin: float = np.nan
+) -> tuple[tuple[int, ...], float]:
+    """Undo edits, the dearest first, for as long as the goal stays reached; what is left, and its margin."""
     costs = problem.edits.costs
     kept = sorted(chosen)
     while len(kept) > 1 and (meter.left is None or meter.left >= len(kept)):
@@ -104,5 +138,6 @@ def pruned(problem: Problem, chosen: Sequence[int], meter: Meter) -> tuple[int, 
         if not answers.reached.any():
             break
         order = np.lexsort([np.array(kept), answers.margins, -costs[kept], ~answers.reached])
+        margin = float(answers.margins[order[0]])
         del kept[order[0]]
-    return tuple(kept)
+    return tuple(kept), margin

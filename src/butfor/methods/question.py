@@ -19,6 +19,7 @@ from torch.nn.parameter import is_lazy
 from butfor.copies import Copies
 from butfor.edits import pack
 from butfor.errors import InputError, ModelError
+from butfor.fields import raw
 from butfor.models import fingerprint
 from butfor.untouched import untouched
 
@@ -99,7 +100,7 @@ class Question:
         )
         for name, value in {"x": self.x, "edge_index": self.edge_index, **self.arguments}.items():
             digest.update(f"\0{name}\0{value.dtype}\0{tuple(value.shape)}\0".encode())
-            digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+            digest.update(raw(value))
         return digest.hexdigest()
 
     def explainer(self, algorithm: ExplainerAlgorithm, model: nn.Module) -> Explainer:

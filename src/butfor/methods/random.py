@@ -32,6 +32,7 @@ class RandomPerturbation(Method):
     samples: int = 500
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.samples < 1:
             raise InputError(f"samples is {self.samples}; at least 1 is needed")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from butfor.checks import is_whole
 from butfor.errors import InputError
 from butfor.methods.base import Method
 from butfor.methods.question import Question, described
@@ -62,7 +63,8 @@ class RemoveSubgraph(Method):
         return f"RemoveSubgraph(explainer={explainer}, size={self.size!r}, epochs={self.epochs}, lr={self.lr})"
 
     def __post_init__(self) -> None:
-        if self.size != "ground-truth" and (not isinstance(self.size, int) or self.size < 1):
+        super().__post_init__()
+        if self.size != "ground-truth" and not (is_whole(self.size) and self.size >= 1):
             raise InputError(f"size is {self.size!r}; give a positive number of edges or 'ground-truth'")
         if self.epochs < 1:
             raise InputError(f"epochs is {self.epochs}; at least 1 is needed")

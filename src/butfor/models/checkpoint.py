@@ -19,6 +19,8 @@ from safetensors.torch import save as to_bytes
 
 from ..datasets.atomic import atomic_write
 from ..errors import ModelError
+from ..plain import Misfit, flag, items, record, shown, text, whole
+from ..reading import read_bytes, read_json, reading
 from .gcn import PaperGCN
 from .graph_classifier import GraphClassifier
 from .weights import load_weights, state_of
@@ -111,19 +113,16 @@ def load_checkpoint(folder: str | os.PathLike[str]) -> tuple[PaperGCN | GraphCla
     folder = Path(folder)
     info = _read_info(folder)
     cls, names = _ARCHITECTURES[info["architecture"]]
-    arguments = info.get("arguments")
-    if not isinstance(arguments, dict) or sorted(arguments) != sorted(names):
-        raise ModelError(f"{folder / _INFO} must give the arguments {', '.join(names)}, but gives {arguments!r}")
+    arguments = info["arguments"]
+    if sorted(arguments) != sorted(names):
+        raise ModelError(f"{folder / _INFO} must give the arguments {', '.join(names)}, but gives {shown(arguments)}")
     for name, value in arguments.items():
         most = names[name]
         if most is None and not isinstance(value, str):
-            raise ModelError(f"{folder / _INFO} says {name} is {value!r}, which is no name")
+            raise ModelError(f"{folder / _INFO} says {name} is {shown(value)}, which is no name")
         if most is not None and (type(value) is not int or not 0 < value <= most):
-            raise ModelError(f"{folder / _INFO} says {name} is {value!r}, which is no size of a layer")
-    try:
-        weights = (folder / _WEIGHTS).read_bytes()
-    except OSError as problem:
-        raise ModelError(f"cannot read {folder / _WEIGHTS}: {problem.strerror or problem}") from problem
+            raise ModelError(f"{folder / _INFO} says {name} is {shown(value)}, which is no size of a layer")
+    weights = read_bytes(folder / _WEIGHTS, ModelError)
     try:
         with torch.device("meta"):
             model = cls(**arguments)
@@ -131,7 +130,7 @@ def load_checkpoint(folder: str | os.PathLike[str]) -> tuple[PaperGCN | GraphCla
         raise ModelError(f"{folder / _INFO} describes no model: {problem}") from problem
     # Before the checksum: a truncated file is better called truncated than foreign.
     load_weights(model, folder / _WEIGHTS)
-    if hashlib.sha256(weights).hexdigest() != info.get("weights_sha256"):
+    if hashlib.sha256(weights).hexdigest() != info["weights_sha256"]:
         raise ModelError(
             f"{folder / _WEIGHTS} is not the file that {_INFO} describes: restore both from one training run"
         )
@@ -141,22 +140,43 @@ def load_checkpoint(folder: str | os.PathLike[str]) -> tuple[PaperGCN | GraphCla
 
 def _read_info(folder: Path) -> dict[str, Any]:
     path = folder / _INFO
-    try:
-        info = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ModelError(f"{folder} is no checkpoint: it has no {_INFO}") from None
-    except OSError as problem:
-        raise ModelError(f"cannot read {path}: {problem.strerror or problem}") from problem
-    except ValueError as problem:
-        raise ModelError(f"{path} is damaged or not JSON: {problem}") from problem
+    with reading(path, ModelError):
+        there = path.exists()
+    if not there:
+        raise ModelError(f"{folder} is no checkpoint: it has no {_INFO}")
+    info = read_json(path, ModelError)
     if not isinstance(info, dict) or "schema" not in info or "architecture" not in info:
         raise ModelError(f"{path} was not written by butfor: it names no schema and architecture")
-    if info["schema"] != SCHEMA:
+    if type(info["schema"]) is not int or info["schema"] != SCHEMA:
         raise ModelError(
-            f"{path} has schema {info['schema']!r}, but this butfor reads {SCHEMA}: train again or upgrade"
+            f"{path} has schema {shown(info['schema'])}, but this butfor reads {SCHEMA}: train again or upgrade"
         )
-    if info["architecture"] not in _ARCHITECTURES:
+    if info["architecture"] not in list(_ARCHITECTURES):
         raise ModelError(
-            f"{path} is of a {info['architecture']!r}, but only {', '.join(_ARCHITECTURES)} can be rebuilt"
+            f"{path} is of a {shown(info['architecture'])}, but only {', '.join(_ARCHITECTURES)} can be rebuilt"
         )
+    try:
+        _check_info(info)
+    except Misfit as problem:
+        raise ModelError(f"{path} is damaged: {problem}; train again") from problem
     return info
+
+
+def _check_info(info: dict[str, Any]) -> None:
+    """Refuse fields that are not what `save_checkpoint` and `describe` write; others may be anything."""
+    record(info.get("arguments"), "arguments")
+    text(info.get("weights_sha256"), "weights_sha256")
+    data = record(info.get("data", {}), "data")
+    for key, fits in (("path", text), ("node_table", text), ("sha256", text), ("undirected", flag)):
+        if key in data:
+            fits(data[key], f"the field {key} of data")
+    if "path" not in data:  # a generated graph is made again from these
+        for key, fits_too in (("name", text), ("seed", whole)):
+            if data.get(key) is not None:
+                fits_too(data[key], f"the field {key} of data")
+    training = info.get("training")
+    if training is not None:
+        for part in ("train", "val", "test"):
+            for graph in items(record(training, "training").get(part, []), f"the field {part} of training"):
+                whole(graph, f"a graph in the field {part} of training")
+    record(info.get("versions", {}), "versions")

@@ -10,6 +10,7 @@ import torch
 
 from ..datasets.npz import read_arrays
 from ..errors import ModelError
+from ..reading import reading
 from .gcn import PaperGCN
 from .weights import fit_weights
 
@@ -30,7 +31,9 @@ def load_published(path: str | os.PathLike[str]) -> PaperGCN:
         ModelError: if the file is missing, damaged, or not such a state dict.
     """
     path = Path(path)
-    if not path.is_file():
+    with reading(path, ModelError):
+        there = path.is_file()
+    if not there:
         raise ModelError(f"there is no file {path}")
     arrays = read_arrays(path, ModelError)
     first, last = arrays.get("gc1.weight"), arrays.get("lin.weight")
@@ -43,10 +46,13 @@ def load_published(path: str | os.PathLike[str]) -> PaperGCN:
     for name, array in arrays.items():
         layer, _, kind = name.partition(".")
         turned = layer in _LAYERS and kind == "weight"
-        if array.dtype.kind != "f":
+        if array.dtype.kind != "f" or array.dtype.itemsize > 8:
             raise ModelError(f"{name} in {path} is of dtype {array.dtype}, but weights must be floating")
-        values = torch.from_numpy(np.ascontiguousarray(array.T if turned else array))
+        array = array.T if turned else array
+        values = torch.from_numpy(np.array(array, array.dtype.newbyteorder("="), order="C"))
         weights[f"{layer}.lin.weight" if turned else name] = values
+    if not (all(first.shape) and all(last.shape)):
+        raise ModelError(f"{path} holds no published GCN: gc1.weight or lin.weight is empty")
     with torch.device("meta"):
         model = PaperGCN(first.shape[0], last.shape[0], hidden=first.shape[1])
     fit_weights(model, weights, str(path))

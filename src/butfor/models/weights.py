@@ -7,18 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load as from_bytes
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from ..errors import ModelError
+from ..fields import raw
+from ..reading import read_bytes, reading
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
 __all__ = ["fingerprint", "fit_weights", "load_weights", "state_of"]
+
+
+# What can be turned into one another without becoming something else.
+_FLOATS = {torch.float64, torch.float32, torch.float16, torch.bfloat16}
+_INTEGERS = {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
 
 
 def load_weights(model: nn.Module, path: str | os.PathLike[str]) -> None:
@@ -29,13 +35,11 @@ def load_weights(model: nn.Module, path: str | os.PathLike[str]) -> None:
             tensors do not fit the model.
     """
     path = Path(path)
+    content = read_bytes(path, ModelError)
     try:
-        content = path.read_bytes()
-    except OSError as problem:
-        raise ModelError(f"cannot read the weights {path}: {problem.strerror or problem}") from problem
-    try:
-        weights = from_bytes(content)
-    except (SafetensorError, ValueError, KeyError, OverflowError) as problem:
+        with reading(path, ModelError):
+            weights = from_bytes(content)
+    except ModelError as problem:
         # torch.save writes a zip or, formerly, a bare pickle; numpy's .npz is a zip as well. Asked only now, because
         # safetensors begin with a length, which may be any bytes.
         if content.startswith((b"PK", b"\x80")):
@@ -43,7 +47,8 @@ def load_weights(model: nn.Module, path: str | os.PathLike[str]) -> None:
                 f"{path} is not safetensors but a pickle or zip, which could run code and is not opened; "
                 "convert: safetensors.torch.save_file(torch.load(path, weights_only=True), 'weights.safetensors')"
             ) from problem
-        raise ModelError(f"{path} is truncated or not safetensors: {problem}") from problem
+        said = " ".join(str(problem.__cause__).split())[:300]
+        raise ModelError(f"{path} is truncated or not safetensors: {said}") from problem
     fit_weights(model, weights, str(path))
 
 
@@ -68,7 +73,7 @@ def fit_weights(model: nn.Module, weights: Mapping[str, Tensor], origin: str) ->
                 f"{name} in {origin} has shape {tuple(tensor.shape)}, but {kind} needs {tuple(want.shape)}: "
                 "are these the weights of another model or graph?"
             )
-        if tensor.is_floating_point() != want.is_floating_point():
+        if tensor.dtype != want.dtype and not any({tensor.dtype, want.dtype} <= kind for kind in (_FLOATS, _INTEGERS)):
             raise ModelError(f"{name} in {origin} is of dtype {tensor.dtype}, but {kind} needs {want.dtype}")
         _check_finite(name, tensor, origin)
     if any(tensor.is_meta for tensor in expected.values()):
@@ -95,6 +100,8 @@ def fingerprint(model: nn.Module) -> str:
         ModelError: if a layer has no size yet.
     """
     digest = hashlib.sha256()
+    # A model that torch compiled is the one that it was made from.
+    model = getattr(model, "_orig_mod", model)
     for name, module in model.named_modules():
         kind = type(module)
         # Such as the aggregation of a layer, which no weight shows.
@@ -106,8 +113,7 @@ def fingerprint(model: nn.Module) -> str:
         digest.update(f"\0{name}\0{kind.__module__}.{kind.__qualname__}\0{settings}".encode())
     for name, tensor in sorted(_tensors(model).items()):
         digest.update(f"\0{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\0".encode())
-        flat = tensor.detach().cpu().contiguous().reshape(-1)
-        digest.update(flat.view(torch.uint8).numpy().tobytes())
+        digest.update(raw(tensor))
     return digest.hexdigest()[:16]
 
 
@@ -122,8 +128,11 @@ def _tensors(model: nn.Module) -> dict[str, Tensor]:
 
 
 def _check_finite(name: str, tensor: Tensor, origin: str) -> None:
-    if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-        raise ModelError(f"{name} in {origin} has {int((~torch.isfinite(tensor)).sum())} values that are not finite")
+    if not tensor.is_floating_point():
+        return
+    finite = torch.isfinite(tensor if tensor.dtype in _FLOATS else tensor.float())  # of eight bits nothing is known
+    if not bool(finite.all()):
+        raise ModelError(f"{name} in {origin} has {int((~finite).sum())} values that are not finite")
 
 
 def _list(names: Mapping[str, object]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from butfor.errors import StoreError
 from butfor.explainer import Explainer
 from butfor.paper.published import PAPER
 from butfor.paper.subjects import Ready, Subject, open_fresh, open_published
@@ -86,8 +87,16 @@ class Lab:
         return self.folder / "results" / subject.source / subject.dataset / f"{label}.jsonl"
 
     def results(self, subject: Subject, label: str) -> list[Counterfactual]:
-        """The results of a method on `nodes`, in their order."""
-        by_node = {result.target: result for result in read_results(self.path(subject, label))}
+        """The results of a method on `nodes`, in their order.
+
+        Raises:
+            StoreError: their file is damaged, or some are missing.
+        """
+        path = self.path(subject, label)
+        by_node = {result.target: result for result in read_results(path)}
+        missing = [node for node in self.nodes(subject) if node not in by_node]
+        if missing:
+            raise StoreError(f"{path} has no result of node {missing[0]}: run the same command again")
         return [by_node[node] for node in self.nodes(subject)]
 
     def said(self, subjects: Sequence[Subject], nodes: bool = True) -> str:

@@ -14,6 +14,8 @@ from butfor.errors import StoreError
 from butfor.paper.page import page
 from butfor.paper.parts import PARTS
 from butfor.paper.sections import Section
+from butfor.plain import Misfit, items, number, record, text
+from butfor.reading import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,28 +125,34 @@ def _write(path: Path, content: str) -> None:
 
 
 def _read(path: Path) -> Section | None:
-    if not path.exists():
+    """What an earlier run left; its names are checked, as files of these names are deleted and shown."""
+    if not os.path.lexists(path):
         return None
+    plain = read_json(path, StoreError)
     try:
-        section = Section.from_dict(json.loads(path.read_text(encoding="utf-8")))
-        if not all(isinstance(words, str) for words in (section.title, section.settings, *section.text)):
-            raise TypeError("words are text")
-        return section
-    except (ValueError, TypeError, KeyError, AttributeError) as problem:
-        raise StoreError(f"{path} is damaged: delete it, and run the same command again") from problem
+        section = Section.from_dict(plain)
+        if section.name != path.stem:
+            raise Misfit(f"it is named {section.name}")
+    except Misfit as problem:
+        raise StoreError(f"{path} is damaged ({problem}): delete it, and run the same command again") from problem
+    return section
 
 
 def _earlier_runs(path: Path) -> list[dict[str, Any]]:
     """What was run into this folder before."""
-    if not path.exists():
+    if not os.path.lexists(path):
         return []
+    plain = read_json(path, StoreError)
     try:
-        runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
-        return [
-            {**run, "seconds": float(run["seconds"])} for run in runs if {"command", "seconds", "date"} <= run.keys()
-        ]
-    except (ValueError, TypeError, KeyError, AttributeError) as problem:
-        raise StoreError(f"{path} is damaged: delete it, and run the same command again") from problem
+        runs = [record(run, "a run") for run in items(record(plain, "it").get("runs"), "runs")]
+        kept = [run for run in runs if {"command", "seconds", "date"} <= run.keys()]
+        for run in kept:
+            text(run["command"], "command")
+            text(run["date"], "date")
+            run["seconds"] = number(run["seconds"], "seconds", 0)
+    except Misfit as problem:
+        raise StoreError(f"{path} is damaged ({problem}): delete it, and run the same command again") from problem
+    return kept
 
 
 def _told(value: Any) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from butfor.evaluation.tables import Table
+from butfor.plain import Misfit, items, record, shown, text, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,12 +67,59 @@ class Section:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Section:
-        """What `to_dict` gave."""
+        """What `to_dict` gave.
+
+        Raises:
+            Misfit: it is something else.
+        """
+        known = record(values, "a section")
+        _check_fields(known, cls)
+        tables, pictures = (items(known[name], name) for name in ("tables", "pictures"))
+        for table in tables:
+            _check_table(table)
+        for picture in pictures:
+            _check_fields(record(picture, "a picture"), Picture)
+            file_name(picture["name"], "a picture")
+            text(picture["caption"], "a caption")
         return cls(
-            **{
-                **values,
-                "text": tuple(values["text"]),
-                "tables": tuple(map(Table.from_dict, values["tables"])),
-                "pictures": tuple(Picture(**picture) for picture in values["pictures"]),
-            }
+            file_name(known["name"], "a section"),
+            text(known["title"], "title"),
+            text(known["settings"], "settings"),
+            tuple(text(words, "a paragraph") for words in items(known["text"], "text")),
+            tuple(map(Table.from_dict, tables)),
+            tuple(Picture(**picture) for picture in pictures),
         )
+
+
+def file_name(value: Any, what: str) -> str:
+    """A name that is safe as part of a file's name: it stays in its folder.
+
+    Raises:
+        Misfit: it may not.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", text(value, f"the name of {what}")):
+        raise Misfit(f"the name of {what} is {shown(value)}, but must be letters, digits and dashes")
+    return str(value)
+
+
+def _check_fields(given: Mapping[str, Any], cls: type) -> None:
+    known = {item.name for item in fields(cls)}
+    if given.keys() != known:
+        raise Misfit(f"it has the fields {shown(sorted(given))} instead of {', '.join(sorted(known))}")
+
+
+def _check_table(given: Any) -> None:
+    _check_fields(record(given, "a table"), Table)
+    file_name(given["name"], "a table")
+    text(given["title"], "the title of a table")
+    columns = len(items(given["headings"], "headings"))
+    for cells in (given["headings"], *(items(row, "a row", columns) for row in items(given["rows"], "rows"))):
+        for cell in cells:
+            text(cell, "a cell")
+    for note in items(given["notes"], "notes"):
+        text(note, "a note")
+    for one in items(given["records"], "records"):
+        for column, value in record(one, "a record").items():
+            if not isinstance(value, (str, int, float, bool, type(None))):
+                raise Misfit(f"{column} of a record is {shown(value)}, but must be a single value")
+    whole(given["left"], "left", most=columns)

@@ -57,7 +57,7 @@ def frame(figure: Figure, result: Counterfactual, scene: Scene, view: View, styl
 
 
 def _caption(result: Counterfactual, view: View) -> str:
-    words = [result.status.sentence]
+    words = [result.verdict]
     if len(view.nodes) < view.all_nodes:
         changed = {change.node for change in result.changes}
         counted = [

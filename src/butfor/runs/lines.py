@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from butfor.counterfactual import Counterfactual
+from butfor.counterfactual import SCHEMA, Counterfactual, Status
 from butfor.errors import StoreError
+from butfor.reading import from_json, reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,9 +18,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Line", "read_lines", "to_line", "why"]
 
-# How every line begins. Only what begins like this may ever be cut off as an interrupted write: a file of
-# another kind whose last line has no end must never lose it.
-_BEGINNING = b'{"schema": '
+# What every line begins with, and how it looks. Lines are written and recognised by this, so that a file of another
+# kind whose last line has no end is never taken for ours.
+_HEAD = {
+    "schema": str(SCHEMA),
+    "target": r"(?:\d+|\[\d+, \d+\])",
+    "status": f'"(?:{"|".join(status.value for status in Status)})"',
+}
+_OURS = re.compile(("{" + ", ".join(f'"{name}": {look}' for name, look in _HEAD.items()) + "[,}]").encode())
+_BEGINNING = json.dumps({"schema": SCHEMA})[:-1].encode()
 
 
 @dataclass(frozen=True)
@@ -28,17 +36,23 @@ class Line:
     Attributes:
         number: counted from 1.
         start: the byte it starts at.
-        result: what it holds; None for a last line whose writing was interrupted.
+        result: what it holds; None for a line that breaks off.
+        complete: whether it has its end; only the last line of a file may lack it.
+        certain: whether the line itself shows that it is of a result.
     """
 
     number: int
     start: int
     result: Counterfactual | None
+    complete: bool = True
+    certain: bool = True
 
 
 def to_line(result: Counterfactual) -> bytes:
     """The line of one result, with its end."""
-    return json.dumps(result.to_dict(), allow_nan=False).encode() + b"\n"
+    plain = result.to_dict()
+    ordered = {name: plain[name] for name in _HEAD} | plain
+    return json.dumps(ordered, allow_nan=False).encode() + b"\n"
 
 
 def read_lines(path: Path, file: IO[bytes]) -> Iterator[Line]:
@@ -48,27 +62,43 @@ def read_lines(path: Path, file: IO[bytes]) -> Iterator[Line]:
         StoreError: a line is damaged, or this is no file of results at all.
     """
     start = 0
-    for number, raw in enumerate(file, start=1):
+    lines = enumerate(file, start=1)
+    while True:
+        with reading(path, StoreError):
+            number, raw = next(lines, (0, b""))
+        if not raw:
+            return
         if raw.endswith(b"\n"):
             yield Line(number, start, _parse(path, number, raw))
         elif raw.startswith(_BEGINNING) or _BEGINNING.startswith(raw):
-            yield Line(number, start, None)
+            yield Line(number, start, _whole(path, number, raw), complete=False, certain=bool(_OURS.match(raw)))
         else:
             raise _foreign(path, number)
         start += len(raw)
 
 
+def _whole(path: Path, number: int, raw: bytes) -> Counterfactual | None:
+    """What a last line holds of which nothing but the end is missing."""
+    try:
+        return _parse(path, number, raw)
+    except StoreError:
+        return None
+
+
 def _parse(path: Path, number: int, raw: bytes) -> Counterfactual:
     try:
-        return Counterfactual.from_dict(json.loads(raw))
+        with reading(path, StoreError):
+            plain = from_json(raw)
     except StoreError as problem:
-        raise StoreError(f"line {number} of {path} cannot be read: {problem}") from problem
-    except (ValueError, RecursionError) as problem:
         if number == 1 and not raw.startswith(_BEGINNING):
             raise _foreign(path, number) from problem
         raise StoreError(
             f"line {number} of {path} is damaged: restore the file, or delete that line to have it done again"
         ) from problem
+    try:
+        return Counterfactual.from_dict(plain)
+    except StoreError as problem:
+        raise StoreError(f"line {number} of {path} cannot be read: {problem}") from problem
 
 
 def _foreign(path: Path, number: int) -> StoreError:

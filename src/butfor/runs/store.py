@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from butfor.errors import StoreError
+from butfor.reading import check_file, reading
 from butfor.runs.lines import read_lines, to_line, why
 
 # Windows has no advisory locks of this kind; two runs on one file are then not noticed.
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from butfor.counterfactual import Counterfactual, Status
     from butfor.explainer import Explainer
 
-__all__ = ["Outcome", "Run", "RunOfGraphs", "Store", "read_results"]
+__all__ = ["Outcome", "Run", "RunOfGraphs", "Store", "check_out", "read_results"]
 
 
 @dataclass(frozen=True)
@@ -118,9 +119,9 @@ class Store:
     """The results of one run in one file, each appended and handed to the operating system as it comes.
 
     Opening an existing file reads it: `done` then holds the targets that need not be done again. A last line
-    whose writing was interrupted is cut off, and `notice` says so; anything else that is wrong is an error,
-    and the file stays as it is. No two runs can write to one file at the same time. A path that is no
-    regular file, such as a pipe, is only written to.
+    whose writing was interrupted is cut off, and `notice` says so, but only where it is certainly a result; anything
+    else that is wrong is an error, and the file stays as it is. No two runs can write to one file at the same time.
+    What exists and is no regular file, such as a pipe, is refused and not even opened.
 
     Use it as a context manager:
 
@@ -129,8 +130,8 @@ class Store:
                 store.append(result)
 
     Raises:
-        StoreError: the file holds results of another run, is damaged, is being written by another run, or
-            cannot be written.
+        StoreError: the file holds results of another run or something else, is damaged, is being written by
+            another run, cannot be written, or is no regular file.
     """
 
     def __init__(self, path: str | os.PathLike[str], run: Run | RunOfGraphs) -> None:
@@ -141,10 +142,8 @@ class Store:
         self._end = 0
         self._file, self._is_new = _open(self.path)
         try:
-            self._is_regular = stat.S_ISREG(os.fstat(self._file).st_mode)
-            if self._is_regular:
-                self._lock()
-                self._end = self._read()
+            self._lock()
+            self._end = self._read()
         except BaseException:
             os.close(self._file)
             raise
@@ -163,9 +162,8 @@ class Store:
         try:
             _write_all(self._file, line)
         except BaseException as problem:  # Ctrl-C too must leave whole lines
-            if self._is_regular:
-                with suppress(OSError):
-                    os.ftruncate(self._file, self._end)
+            with suppress(OSError):
+                os.ftruncate(self._file, self._end)
             if isinstance(problem, OSError):
                 raise StoreError(
                     f"cannot write {self.path}: {why(problem)}; the {len(self.done)} results in it are kept"
@@ -181,10 +179,9 @@ class Store:
             StoreError: the disk could not take it.
         """
         try:
-            if self._is_regular:
-                os.fsync(self._file)
-                if self._is_new and os.fstat(self._file).st_size == 0:
-                    self.path.unlink(missing_ok=True)
+            os.fsync(self._file)
+            if self._is_new and os.fstat(self._file).st_size == 0:
+                self.path.unlink(missing_ok=True)
         except OSError as problem:
             raise StoreError(f"cannot write {self.path}: {why(problem)}") from problem
         finally:
@@ -222,11 +219,17 @@ class Store:
         with os.fdopen(os.dup(self._file), "rb") as file:
             file.seek(0)
             for line in read_lines(self.path, file):
-                if line.result is None:
+                if line.result is not None and (difference := self.run.difference(line.result)):
+                    raise StoreError(f"{self.path} holds results of {difference}; choose another file for this run")
+                if line.result is None or not line.complete:
+                    # Results of this run stand before it, or it shows by itself what it is; else it may be anything.
+                    if not self.done and not line.certain:
+                        raise StoreError(
+                            f"{self.path} holds one incomplete line, which need not be a result: delete the file "
+                            "if it can go, or choose another"
+                        )
                     partial = line.start
                     continue
-                if difference := self.run.difference(line.result):
-                    raise StoreError(f"{self.path} holds results of {difference}; choose another file for this run")
                 if line.result.target in self.done:
                     raise _repeated(self.path, line.number, line.result.called)
                 self.done[line.result.target] = Outcome(line.result.status, line.result.size)
@@ -250,34 +253,62 @@ def read_results(path: str | os.PathLike[str]) -> list[Counterfactual]:
     """
     path = Path(path)
     results: dict[int | tuple[int, int], Counterfactual] = {}
-    try:
-        with path.open("rb") as file:
-            for line in read_lines(path, file):
-                if line.result is None:
-                    warnings.warn(f"the last line of {path} is incomplete and left out", stacklevel=2)
-                elif line.result.target in results:
-                    raise _repeated(path, line.number, line.result.called)
-                else:
-                    results[line.result.target] = line.result
-    except StoreError:
-        raise
-    except OSError as problem:
-        raise StoreError(f"cannot read {path}: {why(problem)}") from problem
+    check_file(path, StoreError)
+    with reading(path, StoreError):
+        file = path.open("rb")
+    with file:
+        for line in read_lines(path, file):
+            if line.result is None or not line.complete:
+                if not results and not line.certain:
+                    raise StoreError(f"{path} holds no whole result: this is not a file of results, choose another")
+                warnings.warn(f"the last line of {path} is incomplete and left out", stacklevel=2)
+            elif line.result.target in results:
+                raise _repeated(path, line.number, line.result.called)
+            else:
+                results[line.result.target] = line.result
     return list(results.values())
+
+
+def check_out(path: Path) -> None:
+    """Refuse at once what no results can be written to; it is not opened, as a pipe would wait for a reader.
+
+    Raises:
+        StoreError: it is a folder, pipe, socket or device.
+    """
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return  # what is missing or cannot be reached is told when it is opened
+    _check_regular(path, mode)
 
 
 def _open(path: Path) -> tuple[int, bool]:
     """The file, opened to append, and whether it was made by this."""
+    check_out(path)
     try:
         is_new = not path.exists()
-        mode = os.O_RDWR if is_new or path.is_file() else os.O_WRONLY
-        return os.open(path, mode | os.O_CREAT | os.O_APPEND, 0o666), is_new
-    except IsADirectoryError:
-        raise StoreError(f"{path} is a folder; give a file such as {path / 'results.jsonl'}") from None
+        if is_new and path.is_symlink():
+            raise FileNotFoundError
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
     except FileNotFoundError:
+        if path.is_symlink():
+            raise StoreError(f"cannot write {path}: it is a link to nothing; delete it, or choose a file") from None
         raise StoreError(f"cannot write {path}: there is no folder {path.parent}") from None
-    except OSError as problem:
-        raise StoreError(f"cannot write {path}: {why(problem)}") from problem
+    except (OSError, ValueError) as problem:  # ValueError: a NUL in the name
+        raise StoreError(f"cannot write {path}: {getattr(problem, 'strerror', None) or problem}") from problem
+    try:
+        _check_regular(path, os.fstat(file).st_mode)
+    except StoreError:
+        os.close(file)
+        raise
+    return file, is_new
+
+
+def _check_regular(path: Path, mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise StoreError(f"{path} is a folder; give a file such as {path / 'results.jsonl'}")
+    if not stat.S_ISREG(mode):
+        raise StoreError(f"{path} is no regular file but a pipe, socket or device; give a file, such as results.jsonl")
 
 
 def _write_all(file: int, content: bytes) -> None:

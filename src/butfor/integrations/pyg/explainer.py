@@ -1,11 +1,9 @@
-"""Counterfactuals through PyG's own ``Explainer``: one more algorithm beside ``GNNExplainer`` and its kin."""
+"""The algorithm that PyG's ``Explainer`` runs."""
 
 from __future__ import annotations
 
-import inspect
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,10 +17,10 @@ from butfor.edits import Deletion
 from butfor.errors import InputError, ModelError
 from butfor.explainer import Explainer
 from butfor.goal import Goal
-from butfor.graph import EDGE_FIELDS
+from butfor.integrations.pyg.arguments import Arguments, call, chosen_rows
+from butfor.integrations.pyg.parts import Part, check_batch
 from butfor.space import EditSpace
-from butfor.targets import Pair, key_of
-from butfor.untouched import untouched
+from butfor.targets import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,6 +36,7 @@ __all__ = ["CounterfactualExplainer"]
 
 # How far the two ways of calling the model may be apart before they count as two answers.
 AGREE = 1e-4
+ROUNDING = 16
 
 TASKS: dict[Any, Task] = {ModelTaskLevel.node: "node", ModelTaskLevel.edge: "link", ModelTaskLevel.graph: "graph"}
 
@@ -55,12 +54,15 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
       what is in at least one of them; each result holds for its own index, and the complement need not change them
       all. ``index=None`` means every output, as everywhere in PyG.
 
-    Masks cannot show an added edge. Changed features are 1 in ``node_mask``, if ``node_mask_type="attributes"`` was
-    asked for; PyG's subgraphs then leave out whole nodes. In both cases read the result instead.
+    Masks cannot show an added edge. Changed features are 1 in ``node_mask``, if there is to be one: each by itself with
+    ``node_mask_type="attributes"``; the nodes where any of them changed with "object", a column; the features that
+    changed at any node with "common_attributes", a row. PyG's subgraphs then leave out whole nodes. In both cases read
+    the result instead.
 
     What is explained follows from PyG's ``task_level``: a node; an "edge", which is a column of the argument
     ``edge_label_index``; or a graph. Of a batch of several graphs each is explained alone, and the nodes that a result
-    or an `EditSpace` names are counted from the first node of that graph. PyG's ``threshold_config`` works on
+    or an `EditSpace` names are counted from the first node of that graph. A model may be given ``batch`` and
+    ``edge_label_index`` at the other levels too. PyG's ``threshold_config`` works on
     the masks: leave it out, or one with "topk" may drop a part of the answer.
 
     Args:
@@ -122,15 +124,16 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
                 "only explains what the model predicts, not what a given target says: use explanation_type='model' "
                 f"(got '{self.explainer_config.explanation_type.value}')"
             )
-        if self.explainer_config.edge_mask_type is None:
-            return "marks edges, so there must be a mask for them: use edge_mask_type='object' (got None)"
+        if self.explainer_config.edge_mask_type is None and self.space.delete:
+            return (
+                "deletes edges, so there must be a mask for them: use edge_mask_type='object' (got None), or allow no "
+                "deletions with space=EditSpace(delete=False, ...)"
+            )
         if nodes is not None and not self.space.features:
             return (
-                f"changes no features, so it has nothing to put into a node mask (got '{nodes.value}'): leave "
-                "node_mask_type out, or allow changes with space=EditSpace(features=Features(...))"
+                f"changes no features (got node_mask_type='{nodes.value}'), so it has nothing to put into a node mask: "
+                "leave node_mask_type out, or allow changes with space=EditSpace(features=Features(...))"
             )
-        if nodes not in (None, MaskType.attributes):
-            return f"marks single features of nodes: use node_mask_type='attributes' (got '{nodes.value}')"
         if mode == ModelMode.regression and self.goal.threshold is None:
             return (
                 "needs to know where another answer begins for mode='regression': "
@@ -171,31 +174,24 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         task = TASKS[self.model_config.task_level]
         if isinstance(x, dict) and task != "node":
             raise InputError("in a graph of several node types only nodes can be explained: use task_level='node'")
-        with untouched(model), torch.no_grad():
-            out = model(x, edge_index, **kwargs)
-        if not isinstance(out, Tensor) or not out.dim():
-            raise ModelError(f"{type(model).__name__} does not return a tensor with one row for each {task}")
-        wanted = _indices(index, len(out), task)
-        # butfor makes these two itself, for as many edited graphs as it lays side by side.
-        batch, pairs = kwargs.pop("batch", None), kwargs.pop("edge_label_index", None) if task == "link" else None
-        own = {"node": [], "link": ["edge_label_index"], "graph": [] if batch is None else ["batch"]}[task]
-        carried = {name: value for name, value in kwargs.items() if _may_be_carried(value)}
-        fixed = {name: value for name, value in kwargs.items() if name not in carried}
-        data = _hetero_graph(x, edge_index, carried) if isinstance(x, dict) else _graph(x, edge_index, carried)
-        model = _fixed(model, fixed, [*carried, *own])
+        given = Arguments.of(model, task, x, edge_index, kwargs)
+        out = call(model, task, x, edge_index, kwargs)
+        wanted = chosen_rows(index, len(out), task)
+        data = given.data
 
-        jobs: list[tuple[_Part, list[int], list[Target]]]
-        if task == "graph" and batch is not None and len(out) > 1:
-            jobs = [(_Part.inside(data, batch == number), [number], [None]) for number in wanted]
+        jobs: list[tuple[Part, list[int], list[Target]]]
+        if task == "graph" and given.batch is not None and len(out) > 1:
+            check_batch(data, given.batch, len(out))
+            jobs = [(Part.inside(data, given.batch, number), [number], [None]) for number in wanted]
         else:
-            every: Sequence[Target] = _pairs(pairs, len(out)) if task == "link" else range(len(out))
-            jobs = [(_Part.whole(data), wanted, [None if task == "graph" else every[number] for number in wanted])]
+            every = _targets(given, task, len(out))
+            jobs = [(Part.whole(data), wanted, [every[number] for number in wanted])]
 
         results: dict[int, Counterfactual] = {}
         edge_mask = torch.zeros(data.num_edges, device=out.device)
         node_mask = torch.zeros(0 if isinstance(x, dict) else x.shape, device=out.device)
         for part, numbers, targets in jobs:
-            explainer = self._explainer(model, part.data, out, task, numbers[0])
+            explainer = self._explainer(given.model, part.data, out, task, numbers[0])
             found = self._results(explainer, targets, out[numbers])
             results |= zip(numbers, found, strict=True)
             for result in found:
@@ -257,7 +253,8 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         else:
             ours = scores.softmax(-1)
             given = rows / rows.sum(-1, keepdim=True) if predictor.probabilities else rows.softmax(-1)
-        if not torch.allclose(ours, given, rtol=AGREE, atol=AGREE):
+        room = max(AGREE, ROUNDING * torch.finfo(rows.dtype).eps)
+        if not torch.allclose(ours.double(), given.double(), rtol=room, atol=room):
             raise ModelError(
                 f"{type(predictor.model).__name__} answers otherwise for one graph in evaluation mode than it did for "
                 "PyG: it draws random numbers, or reads of its arguments what belongs to the whole batch"
@@ -273,9 +270,12 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
             explanation = HeteroExplanation()
             explanation.set_value_dict("edge_mask", dict(zip(data.edge_types, masks, strict=True)))
         else:
-            explanation = Explanation(edge_mask=edge_mask)
-            if self.explainer_config.node_mask_type is not None:
-                explanation.node_mask = node_mask
+            config = self.explainer_config
+            explanation = Explanation()
+            if config.edge_mask_type is not None:
+                explanation.edge_mask = edge_mask
+            if config.node_mask_type is not None:
+                explanation.node_mask = _of_kind(node_mask, config.node_mask_type)
         # Not a list: PyG would take one that is as long as there are edges for something that edges have.
         explanation.counterfactuals = results
         if len(results) == 1:
@@ -283,29 +283,22 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         return explanation
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """What is explained as one graph, and where its nodes and edge columns are in what was given."""
+def _targets(given: Arguments, task: Task, rows: int) -> Sequence[Target]:
+    """What each row of the model's output is about."""
+    if task != "link":
+        return range(rows) if task == "node" else [None] * rows
+    pairs = given.pairs or []
+    if len(pairs) != rows:
+        raise ModelError(f"the model returns {rows} rows for {len(pairs)} pairs of nodes; one each is needed")
+    return pairs
 
-    data: Data | HeteroData
-    nodes: Tensor
-    columns: Tensor
 
-    @classmethod
-    def whole(cls, data: Data | HeteroData) -> _Part:
-        """All of it."""
-        return cls(data, torch.arange(data.num_nodes), torch.arange(data.num_edges))
-
-    @classmethod
-    def inside(cls, data: Data, mine: Tensor) -> _Part:
-        """The part on the nodes of a mask: one graph of a batch."""
-        nodes, columns = mine.nonzero().flatten(), mine[data.edge_index].all(0).nonzero().flatten()
-        place = mine.cumsum(0) - 1
-        part = Data(edge_index=place[data.edge_index[:, columns]])
-        for name in data.keys():  # noqa: SIM118 (a Data iterates over pairs)
-            if name != "edge_index":
-                part[name] = data[name][columns if name in EDGE_FIELDS else nodes]
-        return cls(part, nodes, columns)
+def _of_kind(mask: Tensor, kind: MaskType) -> Tensor:
+    """A mask of single features as PyG wants masks of this kind."""
+    if kind == MaskType.attributes:
+        return mask
+    # One column for all features of a node, or one row for all nodes.
+    return (mask > 0).any(1 if kind == MaskType.object else 0, keepdim=True).to(mask)
 
 
 def _removed(graph: Graph, result: Counterfactual) -> list[int]:
@@ -316,98 +309,3 @@ def _removed(graph: Graph, result: Counterfactual) -> list[int]:
             ends = edit.source, edit.target
             columns += graph.columns_of(graph.link_key(ends if edit.relation is None else (edit.relation, *ends)))
     return columns
-
-
-def _indices(index: int | Tensor | None, rows: int, task: Task) -> list[int]:
-    """The rows that are asked for, each once."""
-    if index is None:
-        return list(range(rows))
-    given = torch.as_tensor(index)
-    if given.dtype == torch.bool:
-        if given.shape != (rows,):
-            raise InputError(f"index is a mask of shape {tuple(given.shape)}, but the model has {rows} outputs")
-        given = given.nonzero()
-    if not given.numel():
-        raise InputError("index is empty, so there is nothing to explain; leave it out to explain all outputs")
-    for row in given.flatten().tolist():
-        if not 0 <= row < rows:
-            raise InputError(f"index is {row}, but the model has outputs for {rows} {task}s (0 to {rows - 1})")
-    return list(dict.fromkeys(given.flatten().tolist()))
-
-
-def _pairs(edge_label_index: Tensor | None, rows: int) -> list[Pair]:
-    if edge_label_index is None:
-        raise InputError(
-            "task_level='edge' explains pairs of nodes, and none were given; pass them to the explainer as "
-            "edge_label_index=..., of shape (2, number of pairs), which the model takes by this name"
-        )
-    if edge_label_index.size(1) != rows:
-        raise ModelError(
-            f"the model returns {rows} rows for {edge_label_index.size(1)} pairs of nodes; one each is needed"
-        )
-    return [Pair(int(u), int(v)) for u, v in edge_label_index.T.tolist()]
-
-
-def _may_be_carried(value: Any) -> bool:
-    """Whether an argument may belong to nodes or edges: settings such as numbers and names do not."""
-    return isinstance(value, Mapping) or (isinstance(value, Tensor) and value.dim() > 0)
-
-
-def _graph(x: Tensor, edge_index: Tensor, given: Mapping[str, Any]) -> Data:
-    """The graph, with what its nodes and edges have besides."""
-    if not isinstance(edge_index, Tensor) or edge_index.layout != torch.strided:
-        raise InputError("edge_index is a sparse matrix; give the edges as a tensor of shape (2, number of edges)")
-    data = Data(x=x.detach(), edge_index=edge_index)
-    for name, value in given.items():
-        of_nodes = name not in ("y", "ptr") and not name.startswith("edge_")
-        if not isinstance(value, Tensor) or not (name in EDGE_FIELDS or (of_nodes and len(value) == len(x))):
-            raise _not_carried(name, value)
-        data[name] = value.detach()
-    return data
-
-
-def _hetero_graph(x: Mapping[str, Tensor], edge_index: Mapping[Any, Tensor], given: Mapping[str, Any]) -> HeteroData:
-    """The same for a graph of several types."""
-    data = HeteroData()
-    for kind, features in x.items():
-        data[kind].x = features.detach()
-    for relation, ends in edge_index.items():
-        data[relation].edge_index = ends
-    for name, value in given.items():
-        if not isinstance(value, Mapping) or name not in [f"{field}_dict" for field in EDGE_FIELDS]:
-            raise _not_carried(name, value)
-        for relation, carried in value.items():
-            data[relation][name.removesuffix("_dict")] = carried.detach()
-    return data
-
-
-def _not_carried(name: str, value: Any) -> InputError:
-    what = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
-    return InputError(
-        f"the model is given {name}, {what}, and nothing says what becomes of it in an edited graph: what edges carry "
-        f"must be named {', '.join(EDGE_FIELDS)} (and _dict where there are several types), what nodes have must have "
-        "one row for each (and there must be one type); make anything else an attribute of the model"
-    )
-
-
-def _fixed(model: nn.Module, fixed: Mapping[str, Any], names: Sequence[str]) -> nn.Module:
-    """The model, such that a call by these names gives what PyG's call with the ``fixed`` arguments gave.
-
-    That is the model itself, for which butfor may know a quick way, unless it takes more than what graphs have.
-    """
-    known = inspect.signature(model.forward).parameters
-    fixed = {name: value for name, value in fixed.items() if name not in known or known[name].default is not value}
-    if not fixed and all(name in known for name in names):
-        return model
-
-    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return self.model(*args, **kwargs, **self.fixed)
-
-    # butfor reads from the signature what a model takes.
-    taken = [
-        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("self", "x", "edges", *names)
-    ]
-    vars(forward)["__signature__"] = inspect.Signature(taken)
-    called: nn.Module = type(type(model).__name__, (nn.Module,), {"forward": forward})()
-    called.model, called.fixed = model, dict(fixed)  # type: ignore[assignment]  # a module takes anything
-    return called

@@ -1,0 +1,210 @@
+"""What PyG's ``Explainer`` hands over, sorted by what becomes of it in an edited graph."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data, HeteroData
+
+from butfor.errors import InputError, ModelError, one_line
+from butfor.fields import EDGE_FIELDS, node_fields
+from butfor.targets import Pair
+from butfor.untouched import untouched
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from butfor.predictor import Task
+
+__all__ = ["Arguments", "call", "chosen_rows"]
+
+OURS = ("batch", "edge_label_index")
+
+
+@dataclass(frozen=True, eq=False)
+class Arguments:
+    """The arguments of a model, read. All tensors are copies.
+
+    Attributes:
+        model: the user's model, such that butfor can call it: what no edit changes is passed on as it was given.
+        data: the graph, with what its nodes and edges have besides.
+        batch: the graph that each node belongs to, if that was said.
+        pairs: of a link predictor, the pairs of nodes.
+    """
+
+    model: nn.Module
+    data: Data | HeteroData
+    batch: Tensor | None
+    pairs: list[Pair] | None
+
+    @classmethod
+    def of(cls, model: nn.Module, task: Task, x: Any, edge_index: Any, given: Mapping[str, Any]) -> Arguments:
+        """Read what is ``given`` besides features and edges.
+
+        Raises:
+            InputError: an argument is malformed, or cannot be carried over to an edited graph.
+        """
+        given, several_types = dict(copied(given)), isinstance(x, Mapping)
+        # butfor makes these two itself, for as many edited graphs as it lays side by side.
+        batch = None if several_types else given.pop("batch", None)
+        pairs = _pairs(given.pop("edge_label_index", None)) if task == "link" else None
+        own = [name for name, value in (("batch", batch), ("edge_label_index", pairs)) if value is not None]
+        # Where one of them is left it should be of no consequence. If it is not, the model gives other answers for a
+        # part of the graph, and this is noticed.
+        carried = {name: value for name, value in given.items() if name not in OURS and _may_be_carried(value)}
+        fixed = {name: value for name, value in given.items() if name not in carried}
+        make: Any = _hetero_graph if several_types else _graph
+        data = make(copied(x), copied(edge_index), carried)
+        if batch is not None:
+            _check_batch(batch, int(data.num_nodes))
+            if task != "graph":
+                data.batch = batch
+        return cls(_fixed(model, fixed, [*carried, *own]), data, batch, pairs)
+
+
+def call(model: nn.Module, task: Task, x: Any, edge_index: Any, given: Mapping[str, Any]) -> Tensor:
+    """What the model says to copies of these arguments: it may write into them.
+
+    Raises:
+        ModelError: it fails, or returns no rows.
+    """
+    name = type(model).__name__
+    try:
+        with untouched(model), torch.no_grad():
+            out = model(copied(x), copied(edge_index), **copied(given))
+    except (Exception, SystemExit) as error:
+        # Whatever the user's code does.
+        called = ", ".join(["x", "edge_index", *(f"{argument}=..." for argument in given)])
+        raise ModelError(f"{name} fails as PyG calls it, model({called}): {one_line(error)}") from error
+    if isinstance(out, Tensor) and out.dim() and len(out):
+        return out
+    what = f"tensor of shape {tuple(out.shape)}" if isinstance(out, Tensor) else type(out).__name__
+    raise ModelError(f"{name} does not return a tensor with one row for each {task}: it returns a {what}")
+
+
+def copied(value: Any) -> Any:
+    """The same with copies of all tensors in it."""
+    if isinstance(value, Tensor):
+        return value.detach().clone()
+    if isinstance(value, Mapping):
+        return {key: copied(one) for key, one in value.items()}
+    return type(value)(map(copied, value)) if type(value) in (list, tuple) else value
+
+
+def chosen_rows(index: int | Tensor | None, rows: int, task: Task) -> list[int]:
+    """The rows of the model's output that are asked for, each once.
+
+    Raises:
+        InputError: there are none, or not so many.
+    """
+    if index is None:
+        return list(range(rows))
+    given = torch.as_tensor(index)
+    if given.dtype == torch.bool:
+        if given.shape != (rows,):
+            raise InputError(f"index is a mask of shape {tuple(given.shape)}, but the model has {rows} outputs")
+        given = given.nonzero()
+    if not given.numel():
+        raise InputError("index is empty, so there is nothing to explain; leave it out to explain all outputs")
+    if given.is_floating_point() or given.is_complex():
+        raise InputError(f"index holds numbers of type {given.dtype}; give whole numbers, or a mask")
+    for row in given.flatten().tolist():
+        if not 0 <= row < rows:
+            raise InputError(f"index is {row}, but the model has outputs for {rows} {task}s (0 to {rows - 1})")
+    return list(dict.fromkeys(given.flatten().tolist()))
+
+
+def _pairs(edge_label_index: Any) -> list[Pair]:
+    if edge_label_index is None:
+        raise InputError(
+            "task_level='edge' explains pairs of nodes, and none were given; pass them to the explainer as "
+            "edge_label_index=..., of shape (2, number of pairs), which the model takes by this name"
+        )
+    if not isinstance(edge_label_index, Tensor) or edge_label_index.dim() != 2 or len(edge_label_index) != 2:
+        raise InputError(f"edge_label_index is {_described(edge_label_index)}; (2, number of pairs) is needed")
+    return [Pair(int(u), int(v)) for u, v in edge_label_index.T.tolist()]
+
+
+def _check_batch(batch: Any, nodes: int) -> None:
+    needed = f"the number of its graph is needed for each of the {nodes} nodes"
+    if not isinstance(batch, Tensor):
+        raise InputError(f"batch is {_described(batch)}; {needed}, as a tensor")
+    if batch.shape != (nodes,):
+        raise InputError(f"batch has the shape {tuple(batch.shape)}; {needed}")
+    if batch.is_floating_point() or batch.is_complex() or batch.dtype == torch.bool:
+        raise InputError(f"batch holds numbers of type {batch.dtype}; {needed}, as a whole number")
+    if nodes and int(batch.min()) < 0:
+        raise InputError(f"batch holds {int(batch.min())}; graphs are counted from 0")
+
+
+def _may_be_carried(value: Any) -> bool:
+    """Whether an argument may belong to nodes or edges: settings such as numbers and names do not."""
+    return isinstance(value, Mapping) or (isinstance(value, Tensor) and value.dim() > 0)
+
+
+def _graph(x: Tensor, edge_index: Tensor, given: Mapping[str, Any]) -> Data:
+    """The graph, with what its nodes and edges have besides."""
+    if not isinstance(edge_index, Tensor) or edge_index.layout != torch.strided:
+        raise InputError("edge_index is a sparse matrix; give the edges as a tensor of shape (2, number of edges)")
+    data = Data(x=x, edge_index=edge_index)
+    for name, value in given.items():
+        data[name] = value
+        if not isinstance(value, Tensor) or name not in (*EDGE_FIELDS, *node_fields(data)):
+            raise _not_carried(name, value)
+    return data
+
+
+def _hetero_graph(x: Mapping[str, Tensor], edge_index: Mapping[Any, Tensor], given: Mapping[str, Any]) -> HeteroData:
+    """The same for a graph of several types."""
+    data = HeteroData()
+    for kind, features in x.items():
+        data[kind].x = features
+    for relation, ends in edge_index.items():
+        data[relation].edge_index = ends
+    for name, value in given.items():
+        if not isinstance(value, Mapping) or name not in [f"{field}_dict" for field in EDGE_FIELDS]:
+            raise _not_carried(name, value)
+        for relation, carried in value.items():
+            data[relation][name.removesuffix("_dict")] = carried
+    return data
+
+
+def _described(value: Any) -> str:
+    return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
+
+
+def _not_carried(name: str, value: Any) -> InputError:
+    return InputError(
+        f"the model is given {name}, {_described(value)}, and nothing says what becomes of it in an edited graph: what "
+        f"edges carry must be named {', '.join(EDGE_FIELDS)} (and _dict where there are several types), what nodes "
+        "have must have one row for each, be no label or mask, and there must be one type; make anything else an "
+        "attribute of the model"
+    )
+
+
+def _fixed(model: nn.Module, fixed: Mapping[str, Any], names: Sequence[str]) -> nn.Module:
+    """The model, such that a call by these names gives what PyG's call with the ``fixed`` arguments gave.
+
+    That is the model itself, for which butfor may know a quick way, unless it takes more than what graphs have.
+    """
+    known = inspect.signature(model.forward).parameters
+    fixed = {name: value for name, value in fixed.items() if name not in known or known[name].default is not value}
+    if not fixed and all(name in known for name in names):
+        return model
+
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return self.model(*args, **kwargs, **copied(self.fixed))
+
+    # butfor reads from the signature what a model takes.
+    taken = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("self", "x", "edges", *names)
+    ]
+    vars(forward)["__signature__"] = inspect.Signature(taken)
+    called: nn.Module = type(type(model).__name__, (nn.Module,), {"forward": forward})()
+    called.model, called.fixed = model, dict(fixed)  # type: ignore[assignment]  # a module takes anything
+    return called

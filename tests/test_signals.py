@@ -1,0 +1,121 @@
+"""Signals, and what names from files do to a terminal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from butfor.cli import main
+from butfor.datasets import save_graph
+from butfor.printable import printable
+from butfor.runs import read_results
+
+SLOW = """
+import time, torch
+from torch_geometric.nn import SAGEConv
+
+class Slow(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = SAGEConv(1, 2)
+
+    def forward(self, x, edge_index):
+        time.sleep(0.02)
+        return self.layer(x, edge_index)
+
+slow = Slow
+"""
+
+
+def cycle(nodes: int, **fields: object) -> Data:
+    ring = torch.arange(nodes)
+    edge_index = torch.cat([torch.stack([ring, ring.roll(1)]), torch.stack([ring.roll(1), ring])], 1)
+    return Data(x=torch.arange(nodes).float()[:, None], edge_index=edge_index, **fields)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_what_was_found_is_kept(tmp_path: Path, number: int, code: int) -> None:
+    (tmp_path / "slow_models.py").write_text(SLOW)
+    save_graph(cycle(400), tmp_path / "graph.npz")
+    out = tmp_path / "cfs.jsonl"
+    argv = ["explain", "--model", "slow_models:slow", "--graph", "graph.npz", "--nodes", "all", "--out", str(out)]
+    command = [sys.executable, "-c", "import sys; from butfor.cli import main; sys.exit(main(sys.argv[1:]))", *argv]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=os.environ | {"TERM": "dumb"}
+    )
+    try:
+        end = time.monotonic() + 60
+        while not (out.exists() and out.stat().st_size) and time.monotonic() < end and process.poll() is None:
+            time.sleep(0.05)
+        process.send_signal(number)
+        said = process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
+    assert process.returncode == code, said
+    (line,) = [line for line in said.splitlines() if line.strip()]
+    assert line.startswith("interrupted: ")
+    assert "the same command goes on with the rest" in line
+    kept = read_results(out)
+    assert 0 < len(kept) < 400
+    assert f"{len(kept)} of 400 nodes" in line
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_is_no_file_is_refused_at_once(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before the model and the graph are even read: there are none here."""
+    monkeypatch.chdir(tmp_path)
+    out = Path("/dev/null")
+    if kind == "pipe":
+        out = tmp_path / "pipe"
+        os.mkfifo(out)
+    assert main(["explain", "--checkpoint", "nowhere", "--out", str(out)]) == 2
+    said = capsys.readouterr().err
+    assert str(out) in said
+    assert "nowhere" not in said
+
+
+ESCAPES = "\x1b[2J\x1b]0;owned\x07\u202eevil\x9b31m\r\nsecond line"
+
+
+def test_printable() -> None:
+    assert printable("node 3–4 “größer” 漢字 🙂") == "node 3–4 “größer” 漢字 🙂"
+    assert printable(ESCAPES) == r"\x1b[2J\x1b]0;owned\x07\u202eevil\x9b31m\r\nsecond line"
+
+
+def test_names_reach_the_terminal_without_control_characters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("loud_models.py").write_text(SLOW.replace("time.sleep(0.02)", "pass"))
+    data = cycle(12, node_ids=[f"{ESCAPES}{node}" for node in range(12)], class_names=[f"a{ESCAPES}", f"b{ESCAPES}"])
+    data.y = torch.arange(12) % 2
+    save_graph(data, "graph.npz")
+    base = ["--model", "loud_models:slow", "--graph", "graph.npz"]
+    said = ""
+    for argv, code in (
+        (["explain", *base, "--nodes", "all"], 0),
+        (["explain", *base, "--nodes", "all", "--out", "cfs.jsonl"], 0),
+        (["show", "cfs.jsonl"], 0),
+        (["evaluate", "cfs.jsonl"], 0),
+        (["datasets", "graph.npz"], 0),
+        (["explain", *base, "--nodes", f"no\x1b[2J{ESCAPES}"], 2),
+        (["explain", *base, "--wanted", ESCAPES], 2),
+        (["datasets", f"missing{ESCAPES}"], 2),
+    ):
+        assert main(argv) == code, argv
+        out, err = capsys.readouterr()
+        said += out + err
+        assert len(err.splitlines()) <= 1
+    assert "\\x1b" in said
+    assert not any(letter in said for letter in "\x1b\x07\u202e\x9b\r")
