@@ -525,6 +525,7 @@ def test_published_graphs_are_recognised(reference: Path) -> None:
 # the demo
 
 
+@pytest.mark.slow
 def test_demo_writes_models_results_and_pictures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:

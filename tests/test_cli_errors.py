@@ -495,11 +495,14 @@ def test_ctrl_c_elsewhere(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     assert not (place / "new").exists()
 
 
-def test_a_real_ctrl_c(place: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_real_signal(place: Path, tmp_path: Path, number: int, code: int) -> None:
     path = tmp_path / "cfs.jsonl"
     # Slow enough that the signal comes in the middle: every node has a pause of its own.
     program = (
-        "import time; from butfor.methods import Exact; from butfor.cli import main; solve = Exact.solve\n"
+        "import signal, time; from butfor.methods import Exact; from butfor.cli import main; solve = Exact.solve\n"
+        # A shell that runs the tests in the background lets its children ignore Ctrl-C.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "Exact.solve = lambda *a: (time.sleep(0.2), solve(*a))[1]\n"
         "raise SystemExit(main())"
     )
@@ -509,12 +512,12 @@ def test_a_real_ctrl_c(place: Path, tmp_path: Path) -> None:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and not (path.exists() and path.read_bytes().count(b"\n") >= 2):
             time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, err = process.communicate(timeout=30)
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-    assert process.returncode == 130, err
+    assert process.returncode == code, err
     done = len(read_results(path))
     assert 2 <= done < NODES
     assert f"interrupted: {done} of {NODES} nodes are done and kept in {path}" in err

@@ -183,6 +183,7 @@ def test_class_names_follow_the_data() -> None:
     assert butfor.explain(model, data, 0).before.name in data.class_names
 
 
+@pytest.mark.slow
 def test_wanted_class_and_margin_against_brute_force() -> None:
     checked = 0
     for seed in range(6):

@@ -184,6 +184,7 @@ def proofs(kind: str, seed: int) -> list[butfor.Counterfactual]:
     return explain(case, truths, butfor.Exact())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", HEURISTICS, ids=repr)
 def test_no_heuristic_is_cheaper(method: Method) -> None:
     kinds = ["GCN", "PaperGCN"] if isinstance(method, butfor.CFGNN) else list(GRAPHS)
@@ -373,6 +374,7 @@ def tied(case: Case, node: int, *sets: Sequence[tuple[int, int]]) -> bool:
     return abs(one - two) <= 2e-5 * (1 + abs(one))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "k"), [("GCN", 2), ("GCN", 3), ("PaperGCN", 3), ("GIN", 2)])
 def test_k_that_differ_as_much_as_possible(kind: str, k: int) -> None:
     fewer = more = 0
@@ -487,6 +489,7 @@ def test_published_trees(reference: Path, name: str, sizes: dict[int, int], mean
     assert butfor.evaluation.accuracy(results, explainer.scene.classes).mean >= share
 
 
+@pytest.mark.slow
 def test_never_worse_than_greedy() -> None:
     """Also where the budget ends the proof: the incumbent is what `Greedy` finds."""
     unproved = 0

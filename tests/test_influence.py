@@ -405,6 +405,7 @@ def test_bounds_with_costs_and_edits_that_are_alike(worth: int, monkeypatch: pyt
     assert calls["renewed"] >= 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [50, 200, 100_000])
 def test_neither_chunks_nor_threads_matter(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # Larger graphs for budgets that end the search, smaller ones for a budget that does not.

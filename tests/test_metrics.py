@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from butfor.counterfactual import Status
 from butfor.edits import Deletion
 from butfor.evaluation import (
     accuracy,
@@ -36,6 +37,9 @@ CLASSES[[17, 18, 20]] = 1
 def test_fidelity_is_the_share_without_a_counterfactual() -> None:
     assert fidelity(RESULTS) == 0.25
     assert math.isnan(fidelity([]))
+    reached = replace(NOTHING, status=Status.REACHED)
+    assert fidelity([*RESULTS, reached]) == 0.25
+    assert evaluate([*RESULTS, reached]).total == 4
 
 
 def test_size_and_sparsity_count_only_what_was_found() -> None:

@@ -6,6 +6,7 @@ Edges are deleted in networkx and a freshly built model is run on what is left.
 from __future__ import annotations
 
 import networkx as nx
+import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -94,6 +95,7 @@ def test_protected_edges_stay(problem, random) -> None:
         assert not kept & {frozenset(edge) if not directed else edge for edge in result.removed_edges}
 
 
+@pytest.mark.slow
 @quick
 @given(problems(), st.randoms(use_true_random=False))
 def test_relabelling_nodes_changes_nothing(problem, random) -> None:

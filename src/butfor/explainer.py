@@ -103,6 +103,9 @@ class Explainer:
         for name, value, kind in (("goal", goal, Goal), ("space", space, EditSpace), ("budget", budget, Budget)):
             if value is not None and not isinstance(value, kind):
                 raise InputError(f"{name} is {value!r}; give a butfor.{kind.__name__}")
+        for name, switch in (("directed", directed), ("probabilities", probabilities)):
+            if switch is not None and not isinstance(switch, bool):
+                raise InputError(f"{name} is {switch!r}; give True, False or None")
         check_whole(seed, "seed", 0)
         graph = Graph.of(data, directed)
         goal, space = goal or Goal(), space or EditSpace()

@@ -262,7 +262,8 @@ class Predictor:
         except (Exception, SystemExit) as error:
             # Whatever the user's code does. On an edited graph it is an answer: there, nothing is predicted.
             width = "" if isinstance(inputs.x, dict) else f" of {inputs.x.size(1)} features per node"
-            raise ModelError(f"{name} fails on this graph{width}: {one_line(error)}") from error
+            hint = "; adj_t is given as an edge_index of shape [2, edges]" if "adj_t" in self.takes else ""
+            raise ModelError(f"{name} fails on this graph{width}: {one_line(error)}{hint}") from error
         if isinstance(out, dict) and self.node_type in out:
             out = out[self.node_type]
         if not isinstance(out, torch.Tensor):

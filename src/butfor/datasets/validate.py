@@ -88,7 +88,10 @@ def _validate_types(data: HeteroData) -> None:
 def _edge_index(data: Any) -> Tensor:
     edge_index = data.edge_index if "edge_index" in data else None
     if not isinstance(edge_index, Tensor):
-        raise GraphError("this graph has no edge_index: give it a tensor of shape [2, edges]")
+        hint = "give it a tensor of shape [2, edges]"
+        if "adj_t" in data:
+            hint = "it has adj_t; write row, col, _ = data.adj_t.t().coo(); data.edge_index = torch.stack([row, col])"
+        raise GraphError(f"this graph has no edge_index: {hint}")
     check_plain("edge_index", edge_index)
     if edge_index.dim() != 2 or edge_index.size(0) != 2:
         raise GraphError(
@@ -131,7 +134,7 @@ def check_plain(key: str, value: Tensor) -> None:
     if value.is_quantized:
         raise GraphError(f"{key} is quantized; use {key}.dequantize()")
     if value.is_meta:
-        raise GraphError(f"{key} is on the meta device: it has a shape, but no numbers")
+        raise GraphError(f"{key} is on the meta device: it has a shape, but no numbers; load them first")
 
 
 def _check_range(edge_index: Tensor, nodes: int) -> None:

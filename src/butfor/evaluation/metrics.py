@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from butfor.counterfactual import Status
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
@@ -55,7 +57,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Metrics:
-    """All metrics of one set of results."""
+    """All metrics of one set of results; targets that are as wanted already do not count."""
 
     found: int
     total: int
@@ -67,8 +69,9 @@ class Metrics:
 
 
 def fidelity(results: Sequence[Counterfactual]) -> float:
-    """The share of targets without a counterfactual; 0 to 1, low is good."""
-    return 1 - sum(result.found for result in results) / len(results) if results else math.nan
+    """The share of targets without a counterfactual, of those that need one; 0 to 1, low is good."""
+    asked = [result for result in results if result.status is not Status.REACHED]
+    return 1 - sum(result.found for result in asked) / len(asked) if asked else math.nan
 
 
 def explanation_size(results: Sequence[Counterfactual]) -> Measure:
@@ -135,7 +138,7 @@ def evaluate(
         share, strict = accuracy(results, classes), strict_accuracy(results, motif_edges(data))
     return Metrics(
         found=sum(result.found for result in results),
-        total=len(results),
+        total=sum(result.status is not Status.REACHED for result in results),
         fidelity=fidelity(results),
         size=explanation_size(results),
         sparsity=sparsity(results),
