@@ -105,6 +105,8 @@ def test_the_neighbourhood_reproduces_the_whole_graph(name: str, directed: bool)
 def test_weights_of_zero_and_one_are_deletion(name: str) -> None:
     kind, directed = LOCAL[name], sometimes(name)
     data, problems = ring(directed), posed(name, directed)[:2]
+    if WHOLE_GRAPH in problems[0].note:
+        problems = problems[:1]  # such as ChebConv's out-degrees in a directed graph: one graph at a time
     oracle = problems[0].oracle
     assert all(problem.oracle is oracle for problem in problems)
     together = oracle.relax([problem.edits for problem in problems])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+import torch
 from torch_geometric.data import Batch, Data, HeteroData
 from tqdm import tqdm
 
@@ -123,8 +124,10 @@ def explain(
     }
     if isinstance(data, Batch) and target is None:
         data = data.to_data_list()
+    if not isinstance(progress, bool):
+        raise InputError(f"progress is {progress!r}; give True or False")
     if not isinstance(data, (Data, HeteroData)):
-        if target is not None or not isinstance(data, Iterable):
+        if target is not None or isinstance(data, torch.Tensor) or not isinstance(data, Iterable):
             raise InputError("give one graph to explain its nodes or links; several graphs are explained as wholes")
         graphs = list(data)
         explained = (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import torch
 
+from butfor.checks import as_items, is_finite, is_number, is_whole
 from butfor.errors import InputError
 from butfor.limits import check_size
 
@@ -36,7 +37,7 @@ class Within:
     cost: float = 1.0
 
     def __post_init__(self) -> None:
-        if not _is_whole(self.hops) or not _is_whole(self.most) or self.hops < 1 or self.most < 1:
+        if not is_whole(self.hops) or not is_whole(self.most) or self.hops < 1 or self.most < 1:
             raise InputError(f"{self} allows no pair; give at least 1 hop and 1 pair, in whole numbers")
         check_cost(self.cost, "an added edge")
 
@@ -89,32 +90,33 @@ class Features:
     cost: float = 1.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.values, str) and self.values != "flip":
+        if self.values is None or (isinstance(self.values, str) and self.values != "flip"):
             raise InputError(f"feature values are {self.values!r}; give 'flip' or a list of numbers")
         if self.between is not None and (
             not isinstance(self.between, (list, tuple))
             or len(self.between) != 2
-            or not all(isinstance(end, (int, float, np.number)) for end in self.between)
+            or not all(map(is_number, self.between))
         ):
             raise InputError(f"between is {self.between!r}; give the two ends of a range")
         if self.between is not None and not self.between[0] < self.between[1]:
             raise InputError(f"a feature between {self.between[0]} and {self.between[1]} has no room; give low < high")
         for name in ("columns", "nodes", "values"):
             value = getattr(self, name)
-            if value is not None and not isinstance(value, (str, int)):
-                object.__setattr__(self, name, tuple(value.tolist() if hasattr(value, "tolist") else value))
+            if value is not None and not (name == "values" and isinstance(value, str)):
+                object.__setattr__(self, name, as_items(value, f"{name} of features"))
         for name in ("columns", "nodes"):
             value = getattr(self, name)
-            whole = value is None or (not isinstance(value, (int, str)) and all(map(_is_whole, value)))
-            if not whole:
+            if value is not None and not all(map(is_whole, value)):
                 raise InputError(f"{name} of features is {value!r}; give a list of whole numbers")
-        if not _is_whole(self.within) or self.within < 0:
+        if not is_whole(self.within) or self.within < 0:
             raise InputError(f"within is {self.within!r}; give a whole number of hops")
-        if not _is_whole(self.steps) or self.steps < 2:
+        if not is_whole(self.steps) or self.steps < 2:
             raise InputError(f"steps is {self.steps}; a range has two ends at least")
         if self.between is not None:
             _check_count(int(self.steps), f"a range of {self.steps} steps")
-        if not all(np.isfinite(value) for value in self._choices or ()):
+        if not isinstance(self.values, str) and not all(map(is_finite, self.values)):
+            raise InputError(f"a feature cannot be set to {list(self.values)}; give finite numbers")
+        if not all(map(is_finite, self._choices or ())):
             raise InputError(f"a feature cannot be set to {self._choices}; give finite numbers")
         check_cost(self.cost, "a changed feature")
 
@@ -190,16 +192,11 @@ def _check_count(edits: int, what: str) -> None:
     check_size(edits * _EDIT, f"{what} makes {edits} edits, which", InputError)
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
 def check_cost(cost: float, what: str) -> None:
     """Refuse a cost that is not positive.
 
     Raises:
         InputError: naming it.
     """
-    number = isinstance(cost, (int, float, np.number)) and not isinstance(cost, bool)
-    if not (number and np.isfinite(cost) and cost > 0):
+    if not (is_finite(cost) and cost > 0):
         raise InputError(f"the cost of {what} is {cost}; give a positive number")

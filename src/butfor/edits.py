@@ -305,11 +305,15 @@ class Edits:
         return parts
 
     def samples(self) -> list[NDArray[np.int64]]:
-        """Sets to try things out with: all edits together, half of them, an eighth."""
+        """Sets to try things out with: all edits, half of them, an eighth, those at the target, all others."""
         everything = np.flatnonzero(self.tidy(np.ones((1, len(self)), dtype=bool))[0])
         order = np.random.default_rng(0).permutation(everything)
-        parts = [order[: len(order) // 2 + 1], order[-1 - len(order) // 8 :]]
-        return [everything, *map(np.sort, parts)] if len(everything) else []
+        near = np.zeros(len(self), dtype=bool)
+        for links in (self.deleted, self.added):
+            near[links.edit[np.isin(links.ends, self.neighbourhood.centres).any(axis=1)]] = True
+        near[self.changes.edit[np.isin(self.changes.node, self.neighbourhood.centres)]] = True
+        parts = [order[: len(order) // 2 + 1], order[-1 - len(order) // 8 :], order[near[order]], order[~near[order]]]
+        return [everything, *(np.sort(part) for part in parts if 0 < len(part) < len(order))] if len(order) else []
 
     def records(self, chosen: EditSet) -> tuple[Edit, ...]:
         """What these edits do, in the graph's own node numbers, in order."""

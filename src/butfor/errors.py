@@ -2,9 +2,18 @@
 
 __all__ = ["ButforError", "GraphError", "InputError", "ModelError", "StoreError", "one_line"]
 
+LONGEST = 1000
+
 
 class ButforError(Exception):
-    """Something the user gave cannot be used; the message says what, and what to do."""
+    """Something the user gave cannot be used; the message says what, and what to do.
+
+    It is always one line, whatever the value that it shows looks like.
+    """
+
+    def __str__(self) -> str:
+        said = " ".join(super().__str__().split())
+        return said if len(said) <= LONGEST else f"{said[:LONGEST]}…"
 
 
 class InputError(ButforError, ValueError):
@@ -25,6 +34,9 @@ class StoreError(ButforError, OSError):
 
 def one_line(error: BaseException) -> str:
     """What an exception of somebody else's code says, with its kind, in one line."""
-    said = str(error).strip().splitlines()
     kind = type(error).__name__
+    try:
+        said = str(error).strip().splitlines()
+    except Exception:  # an exception of somebody else's may fail even at this
+        return kind
     return f"{kind}: {said[0]}" if said else kind

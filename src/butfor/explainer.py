@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from butfor.predictor import Task
     from butfor.targets import Target
 
-__all__ = ["Explainer"]
+__all__ = ["Explainer", "check_settings"]
 
 # Edge columns of the neighbourhoods that are searched together: bounds the memory of a batch.
 BATCH_COLUMNS = 400_000
@@ -98,11 +98,7 @@ class Explainer:
         number: int = 0,
     ) -> Explainer:
         """Check everything that can be checked before the first target."""
-        if method is not None and not isinstance(method, Method):
-            raise InputError(f"method is {method!r}; give a method such as butfor.Exact()")
-        for name, value, kind in (("goal", goal, Goal), ("space", space, EditSpace), ("budget", budget, Budget)):
-            if value is not None and not isinstance(value, kind):
-                raise InputError(f"{name} is {value!r}; give a butfor.{kind.__name__}")
+        check_settings(method, goal, space, budget)
         for name, switch in (("directed", directed), ("probabilities", probabilities)):
             if switch is not None and not isinstance(switch, bool):
                 raise InputError(f"{name} is {switch!r}; give True, False or None")
@@ -299,7 +295,7 @@ class Explainer:
             alternatives=alternatives,
             necessity=_necessity([edits, *alternatives]) if all_known else None,
             node_type=self.predictor.node_type,
-            note=" ".join(filter(None, [problem.note, proposal.note])),
+            note=" ".join(filter(None, [problem.note, proposal.note, _failed(proposal.failures)])),
             names=names_of(self.graph.data, {*problem.target, *named}),
             versions=versions(),
             _scene=self.scene,
@@ -321,6 +317,19 @@ class Explainer:
         return Prediction(label, name, float(logits.softmax(-1)[label]))
 
 
+def check_settings(method: object, goal: object, space: object, budget: object) -> None:
+    """Refuse settings of another kind than they must be, where they are given.
+
+    Raises:
+        InputError: naming the first of them.
+    """
+    if method is not None and not isinstance(method, Method):
+        raise InputError(f"method is {method!r}; give a method such as butfor.Exact()")
+    for name, value, kind in (("goal", goal, Goal), ("space", space, EditSpace), ("budget", budget, Budget)):
+        if value is not None and not isinstance(value, kind):
+            raise InputError(f"{name} is {value!r}; give a butfor.{kind.__name__}")
+
+
 def _proves(problem: Problem, proposal: Proposal) -> bool:
     """Whether a proposal claims to be the best, or that more than the cheapest edit is needed."""
     optimal = any(problem.edits.cost(chosen) <= proposal.lower_bound for chosen in proposal.candidates[:1])
@@ -330,14 +339,18 @@ def _proves(problem: Problem, proposal: Proposal) -> bool:
 def _to_be_seen(problem: Problem, proposal: Proposal) -> list[EditSet]:
     """What has to be seen on the whole graph before a proposal is believed.
 
-    The best candidate; and, where more is proved than that one edit is needed, what no smaller set is said to do is
-    tried out with sets that show most.
+    The best candidate; and, where more is proved than that one edit is needed and it does not follow from the layers
+    that the neighbourhood is all that matters, sets that would show if it were not.
     """
     seen: list[EditSet] = list(proposal.candidates[:1])
-    if not proposal.exhausted and proposal.lower_bound <= problem.least_cost:
-        return seen
-    samples = problem.edits.samples()
-    return [*seen, *samples[: 1 if seen else None]]
+    trivial = not proposal.exhausted and proposal.lower_bound <= problem.least_cost
+    return seen if trivial or problem.oracle.knows_layers else [*seen, *problem.edits.samples()]
+
+
+def _failed(count: int) -> str:
+    if not count:
+        return ""
+    return f"On {count} of the edited graphs tried the model failed or gave no numbers; it says nothing there."
 
 
 def _nodes(edit: Edit) -> tuple[int, ...]:

@@ -24,7 +24,7 @@ def node_fields(data: Data) -> dict[str, Tensor]:
     """What the nodes of a graph of one type have besides features and labels: positions, say."""
     found = {name: data[name] for name in data.keys()}  # noqa: SIM118 (a Data iterates over pairs)
     return {
-        name: value
+        name: value.detach()
         for name, value in found.items()
         if isinstance(value, torch.Tensor)
         and name not in _ANNOTATIONS
@@ -38,7 +38,7 @@ def node_fields(data: Data) -> dict[str, Tensor]:
 def edge_fields(data: Data) -> dict[str, Tensor]:
     """What the edges of a graph of one type carry: weights, attributes, types."""
     found = {name: getattr(data, name, None) for name in EDGE_FIELDS}
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value.detach() for name, value in found.items() if value is not None}
 
 
 def fingerprint(data: Data | HeteroData) -> str:

@@ -82,7 +82,7 @@ class Goal:
         """
         for name in ("least", "probability", "threshold"):
             value = getattr(self, name)
-            if value is not None and not is_number(value):
+            if not is_number(value) and (value is not None or name == "least"):
                 raise InputError(f"{name} of the goal is {value!r}; give a number")
         if self.wanted is not None and not is_whole(self.wanted):
             raise InputError(f"class {self.wanted!r} is wanted; give the number of a class")

@@ -139,7 +139,7 @@ class Graph:
         """The node features of a graph of one type."""
         x = self.data.x
         assert isinstance(x, torch.Tensor)
-        return x
+        return x.detach()
 
     @property
     def device(self) -> torch.device:

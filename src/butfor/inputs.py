@@ -80,7 +80,7 @@ def noisy(inputs: Inputs, copies: Copies, where: NDArray[np.bool_], graph: Graph
     def changed(x: Tensor, rows: NDArray[np.bool_]) -> Tensor:
         at = torch.from_numpy(rows).to(x.device).nonzero().flatten()
         values = x[at][torch.randperm(len(at), generator=generator).to(x.device)]
-        if x.is_floating_point():
+        if x.is_floating_point() and x.numel():
             noise = torch.randn(values.shape, generator=generator).to(x)
             values = values + far * (1 + x.abs().max()) * noise
         return x.index_put((at,), values)
@@ -119,7 +119,7 @@ def _typed_inputs(graph: Graph, copies: Copies, names: Sequence[str], centres: T
     place[order] = np.arange(len(order)) - begins[kind[order]]
     local = nodes - types.node_starts[kind]
     x = {
-        name: graph.data[name].x[torch.from_numpy(local[kind == number]).to(device)]
+        name: graph.data[name].x.detach()[torch.from_numpy(local[kind == number]).to(device)]
         for number, name in enumerate(types.node_types)
     }
     edges: dict[Any, Tensor] = {}

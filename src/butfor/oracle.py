@@ -95,6 +95,11 @@ class Oracle(ABC):
     ) -> Tensor:
         """The scores after prefix ``i`` and candidate ``j``, for j from pointers[i] to pointers[i + 1]."""
 
+    @property
+    def knows_layers(self) -> bool:
+        """Whether it follows from the model's layers that nothing beyond the neighbourhood matters to the target."""
+        return False
+
     @abstractmethod
     def pace(self, edits: Edits) -> int:
         """How many edit sets of this target it answers in one go; a question may be cut into such pieces."""

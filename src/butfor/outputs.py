@@ -28,6 +28,11 @@ _SIGMOIDS = {torch.sigmoid, torch.sigmoid_, Tensor.sigmoid, Tensor.sigmoid_, tor
 
 def check_kind(out: Tensor, name: str) -> None:
     """Refuse what are no floating numbers."""
+    odd = {"nested": out.is_nested, "on the meta device": out.is_meta, "quantized": out.is_quantized}
+    odd["sparse"] = not out.is_nested and out.layout != torch.strided
+    for what, holds in odd.items():
+        if holds:
+            raise ModelError(f"{name} returns a tensor that is {what}; let forward return plain numbers")
     if out.is_floating_point() and out.numel():
         return
     if not out.numel():

@@ -111,11 +111,10 @@ class Poser:
             hops = self._next(edits.neighbourhood)
 
     def _next(self, near: Neighbourhood) -> int | None:
-        """How far to reach where this neighbourhood does not do: twice as far, or the whole graph if that is all."""
+        """How far to reach where this neighbourhood does not do: twice as far; the whole graph if it has all nodes."""
         assert near.hops is not None
         wider = 2 * near.hops
-        reached = self.graph.neighbourhood(near.targets, wider, self._flow).num_nodes
-        return None if reached == self.graph.num_nodes or wider > self.graph.num_nodes else wider
+        return None if near.num_nodes == self.graph.num_nodes or wider > self.graph.num_nodes else wider
 
     @property
     def _flow(self) -> Flow:
@@ -143,9 +142,14 @@ class Poser:
         return unmoved(self.predictor, asked, list(logits)) if self.predictor.separable else [False] * len(asked)
 
     def _oracles(self, hops: int | None, closed: bool) -> tuple[Oracle, ...]:
-        """What may answer, the quickest first."""
-        quick = (self._general,) if self._fast is None else (self._fast, self._general)
-        return (*(quick if closed else ()), *((self._one_at_a_time,) if hops is None else ()))
+        """What may answer, the quickest first.
+
+        Where nodes or links are searched on the whole graph the model may read all of it, so copies of it side by side
+        could disturb each other in ways that no sample shows.
+        """
+        quick = () if self._fast is None else (self._fast,)
+        together = (self._general,) if hops is not None or self.predictor.wants_batch else ()
+        return (*((*quick, *together) if closed else ()), *((self._one_at_a_time,) if hops is None else ()))
 
     @cached_property
     def _general(self) -> ModelOracle:

@@ -28,7 +28,7 @@ from butfor.outputs import (
 from butfor.untouched import untouched
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
     from torch import Tensor, nn
@@ -240,13 +240,13 @@ class Predictor:
         """
         # NumPy takes a tenth of the time that torch takes for so few numbers.
         mine, other = scores.detach().cpu().double().numpy(), truth.detach().cpu().double().numpy()
-        best = int(np.argmax(other))
+        finite = np.isfinite(mine) & np.isfinite(other)
+        best = int(np.argmax(np.where(finite, other, -np.inf)))
         with np.errstate(invalid="ignore"):
             distance = other - other[best]
             size = np.maximum(np.abs(mine), np.abs(other)) + abs(self.threshold or 0.0)
             room = AGREE * (1 + np.abs(distance)) + ROUNDING * self.precision * (size + size[best])
             near = np.abs(mine - mine[best] - distance) <= room
-        finite = np.isfinite(mine) & np.isfinite(other)
         return bool(np.where(finite, near, (mine == other) | (np.isnan(mine) & np.isnan(other))).all())
 
     def _output(self, inputs: Inputs) -> Tensor:
@@ -259,7 +259,9 @@ class Predictor:
         rows, graphs = len(inputs.centres), int(inputs.owner.max()) + 1
         try:
             out = self._called(inputs)
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             # Whatever the user's code does. On an edited graph it is an answer: there, nothing is predicted.
             width = "" if isinstance(inputs.x, dict) else f" of {inputs.x.size(1)} features per node"
             hint = "; adj_t is given as an edge_index of shape [2, edges]" if "adj_t" in self.takes else ""
@@ -270,6 +272,8 @@ class Predictor:
             hint = "; let forward return the scores alone" if isinstance(out, (tuple, list, dict)) else ""
             raise ModelError(f"{name} returns a {type(out).__name__}; a tensor of class scores is needed{hint}")
         check_kind(out, name)
+        if self.threshold is None and len(self.logits) and out.dim() == 2 and out.size(1) != self.num_classes:
+            raise ModelError(f"{name} returns {out.size(1)} scores for each {self.task} instead of {self.num_classes}")
         if self.task == "node":
             total = len(inputs.x[self.node_type]) if isinstance(inputs.x, dict) else len(inputs.x)
             check_shape(out, total, f"each of the {total} nodes", name, self.threshold)
@@ -339,14 +343,16 @@ def _check_model(model: object) -> None:
     if not isinstance(model, torch.nn.Module):
         what = f"the {name} {model.__name__}" if inspect.isroutine(model) else f"a {name}"
         raise ModelError(f"model is {what}; give a torch.nn.Module whose forward takes x and edge_index")
-    if "_modules" not in vars(model):
-        raise ModelError(f"{name} is not set up: its __init__ must call super().__init__() first")
+    try:
+        list(model.modules())
+    except AttributeError:
+        raise ModelError(f"{name} is not set up: its __init__ must call super().__init__() first") from None
     if any(tensor.is_meta for tensor in (*model.parameters(), *model.buffers())):
         raise ModelError(f"{name} is on the meta device, where weights have no values; load them first")
     if _overrides_forward(model):
-        parameters = inspect.signature(model.forward).parameters.values()
+        parameters = _parameters(model.forward).values()
         places = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-        if len(places) < 2 and not any(one.kind is one.VAR_POSITIONAL for one in parameters):
+        if parameters and len(places) < 2 and not any(one.kind is one.VAR_POSITIONAL for one in parameters):
             taken = ", ".join(one.name for one in places)
             raise ModelError(
                 f"{name}.forward takes ({taken}), but is called as forward(x, edge_index, ...); wrap it in a module "
@@ -354,8 +360,16 @@ def _check_model(model: object) -> None:
             )
 
 
+def _parameters(function: Any) -> Mapping[str, inspect.Parameter]:
+    """What a function takes; nothing is known of one that was traced."""
+    try:
+        return inspect.signature(function).parameters
+    except ValueError:
+        return {}
+
+
 def _arguments(function: Any) -> set[str]:
-    parameters = inspect.signature(function).parameters
+    parameters = _parameters(function)
     names = set(parameters)
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         names |= {*EDGE_FIELDS, "batch", "edge_label_index"}
@@ -376,11 +390,11 @@ def _accepted(model: nn.Module) -> set[str]:
 
 
 def _overrides_forward(model: nn.Module) -> bool:
-    return getattr(type(model).forward, "__name__", "") != "_forward_unimplemented"
+    return getattr(model.forward, "__name__", "") != "_forward_unimplemented"
 
 
 def _required(model: nn.Module, name: str) -> bool:
-    parameter = inspect.signature(model.forward).parameters.get(name)
+    parameter = _parameters(model.forward).get(name)
     return parameter is not None and parameter.default is parameter.empty
 
 

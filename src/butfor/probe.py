@@ -56,15 +56,15 @@ def unmoved(predictor: Predictor, asked: Sequence[Edits], truths: Sequence[Tenso
 
 
 def _scores(predictor: Predictor, asked: Sequence[Edits], far: float) -> Tensor:
-    copies, noise = _surrounded(predictor.graph, asked)
+    copies, noise = _surrounded(predictor, asked)
     with untouched(predictor.model), torch.no_grad():
         # Where whole graphs are predicted, the strangers are the last.
         return predictor.score(noisy(predictor.inputs(copies), copies, noise, predictor.graph, far))[: len(asked)]
 
 
-def _surrounded(graph: Graph, asked: Sequence[Edits]) -> tuple[Copies, NDArray[np.bool_]]:
-    """The neighbourhoods with strangers before them and a ring around each; and which rows are noise."""
-    nothing = pack([()])
+def _surrounded(predictor: Predictor, asked: Sequence[Edits]) -> tuple[Copies, NDArray[np.bool_]]:
+    """The neighbourhoods with strangers before and behind them and a ring around each; and which rows are noise."""
+    graph, nothing = predictor.graph, pack([()])
     copies = Copies.of([(edits, nothing) for edits in asked])
     assert copies.nodes is not None
     random = np.random.default_rng(0)
@@ -72,9 +72,10 @@ def _surrounded(graph: Graph, asked: Sequence[Edits]) -> tuple[Copies, NDArray[n
     # The largest degree of all is among the noise.
     degree = int(np.bincount(copies.edge_index.ravel()).max(initial=0))
     strangers = random.integers(edges, size=max(STRANGERS, degree + 1) if edges else 0)
-    nodes = [graph.edge_index[:, strangers].ravel(), random.integers(graph.num_nodes, size=STRANGERS), copies.nodes]
-    first = 2 * len(strangers) + STRANGERS
-    ends = [_meeting(graph, strangers), copies.edge_index + first]
+    lone = random.integers(graph.num_nodes, size=(2, STRANGERS))
+    first = STRANGERS + 2 * len(strangers)
+    nodes = [lone[0], graph.edge_index[:, strangers].ravel(), copies.nodes]
+    ends = [STRANGERS + _meeting(graph, strangers), copies.edge_index + first]
     columns = [strangers, copies.columns]
     owner = [np.full(first, len(asked)), copies.owner]
     row = first
@@ -90,17 +91,23 @@ def _surrounded(graph: Graph, asked: Sequence[Edits]) -> tuple[Copies, NDArray[n
         owner.append(np.full(len(new), number))
         row += near.num_nodes
         total += len(new)
-    noise = np.ones(total, dtype=bool)
+    nodes.append(lone[1])
+    owner.append(np.full(STRANGERS, len(asked)))
+    noise = np.ones(total + STRANGERS, dtype=bool)
     noise[first : first + len(copies.nodes)] = False
+    # A model that is told which graph each node is of may expect them one after the other.
+    order = np.concatenate(owner).argsort(kind="stable") if predictor.wants_batch else np.arange(len(noise))
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
     around = replace(
         copies,
-        nodes=np.concatenate(nodes),
-        edge_index=np.concatenate(ends, axis=1),
+        nodes=np.concatenate(nodes)[order],
+        edge_index=place[np.concatenate(ends, axis=1)],
         columns=np.concatenate(columns),
-        centres=copies.centres + first,
-        owner=np.concatenate(owner),
+        centres=place[copies.centres + first],
+        owner=np.concatenate(owner)[order],
     )
-    return around, noise
+    return around, noise[order]
 
 
 def _meeting(graph: Graph, columns: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -55,10 +55,11 @@ class Budget:
 
 @dataclass
 class Meter:
-    """What one search has spent of its budget."""
+    """What one search has spent of its budget, and on how many edited graphs the model failed."""
 
     budget: Budget
     evaluations: int = 0
+    failures: int = 0
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -97,6 +98,7 @@ class Proposal:
         evaluations: edit sets that were put to the oracle, and the work of bounding others.
         alternatives: other sets, as cheap as the best candidate.
         complete: proved: with the best candidate these are all sets of that cost.
+        failures: edit sets after which the model failed or gave no numbers.
         note: what the user should know about this search.
     """
 
@@ -106,6 +108,7 @@ class Proposal:
     evaluations: int = 0
     alternatives: tuple[tuple[int, ...], ...] = ()
     complete: bool = False
+    failures: int = 0
     note: str = ""
 
 
@@ -197,9 +200,10 @@ class Problem:
         return self._answers(sets, logits, meter)
 
     def _answers(self, sets: NDArray[np.int64], logits: Tensor, meter: Meter | None) -> Answers:
+        margins, reached = self.goal.judge(logits, self.before)
         if meter is not None:
             meter.evaluations += len(sets)
-        margins, reached = self.goal.judge(logits, self.before)
+            meter.failures += int(np.isnan(margins).sum())
         if self.edits.constrained:
             reached &= self.edits.permits(sets)
         if self.refuted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from butfor.candidates import Features, Within, check_cost
-from butfor.checks import check_whole, is_whole
+from butfor.checks import as_items, check_whole, is_whole
 from butfor.edits import Changes, Edits, Links
 from butfor.errors import InputError
 
@@ -29,6 +29,7 @@ __all__ = ["EditSpace", "Features", "Within"]
 class EditSpace:
     """What may be changed, from plain data. Unless something is said, every edge may be deleted at cost 1.
 
+    Self-loops are no edges in this sense: a node keeps them, so that a proof says nothing about graphs without them.
     An edge is a pair of node ids; in an undirected graph their order does not matter. In a graph of several
     node types it is ``(relation, source, target)`` with the ids that nodes have within their types.
 
@@ -66,22 +67,24 @@ class EditSpace:
         set_(self, "protected", _links(self.protected, "protected"))
         if self.allowed is not None:
             set_(self, "allowed", _links(self.allowed, "allowed"))
-        given = self.costs.items() if isinstance(self.costs, Mapping) else _items(self.costs, "costs")
+        given = tuple(self.costs.items()) if isinstance(self.costs, Mapping) else as_items(self.costs, "costs")
+        if not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in given):
+            raise InputError(f"costs is {self.costs!r}; give {{(3, 17): 2.5}}, or a list of (edge, cost)")
         set_(self, "costs", {one if isinstance(one, str) else _link(one, "costs"): cost for one, cost in given})
         if isinstance(self.groups, Mapping):
             set_(
                 self, "groups", {str(name): _links(group, f"the group {name!r}") for name, group in self.groups.items()}
             )
         else:
-            set_(self, "groups", tuple(_links(group, "groups") for group in _items(self.groups, "groups")))
+            set_(self, "groups", tuple(_links(group, "groups") for group in as_items(self.groups, "groups")))
         if not isinstance(self.add, Within):
             set_(self, "add", _links(self.add, "add"))
-        rules = (self.features,) if isinstance(self.features, Features) else _items(self.features, "features")
+        rules = (self.features,) if isinstance(self.features, Features) else as_items(self.features, "features")
         if not all(isinstance(rule, Features) for rule in rules):
             raise InputError(f"features is {self.features!r}; give butfor.Features(...), or several")
         set_(self, "features", tuple(rules))
         if self.relations is not None:
-            set_(self, "relations", tuple(_relation(one) for one in _items(self.relations, "relations")))
+            set_(self, "relations", tuple(_relation(one) for one in as_items(self.relations, "relations")))
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> EditSpace:
@@ -91,9 +94,11 @@ class EditSpace:
         Raises:
             InputError: a field is unknown or makes no sense.
         """
-        unknown = set(plain) - {item.name for item in fields(cls)}
+        if not isinstance(plain, Mapping):
+            raise InputError(f"this is no edit space: {plain!r}; give a dictionary of its fields")
+        unknown = sorted(map(str, set(plain) - {item.name for item in fields(cls)}))
         if unknown:
-            raise InputError(f"an edit space has no field {sorted(unknown)[0]!r}")
+            raise InputError(f"an edit space has no field {unknown[0]!r}")
         given = dict(plain)
         try:
             if isinstance(given.get("add"), Mapping):
@@ -191,8 +196,11 @@ class EditSpace:
                     raise InputError(f"costs names the group {priced!r}, which is not among the groups")
                 check_cost(cost, f"the group {priced!r}")
                 continue
-            if not graph.has_link(graph.link_key(priced)) and graph.link_key(priced) not in new:
+            key = graph.link_key(priced)
+            if not graph.has_link(key) and key not in new:
                 raise InputError(f"costs names the edge {_shown(priced)}, which is not in this graph")
+            if key[1] == key[2]:
+                raise InputError(f"costs names the self-loop {_shown(priced)}; a self-loop is never deleted")
             check_cost(cost, f"edge {_shown(priced)}")
         for rule in self._rules:
             rule.check(graph)
@@ -424,14 +432,8 @@ def _spread(link_of: NDArray[np.int64], loops: NDArray[np.bool_]) -> NDArray[np.
     return spread
 
 
-def _items(several: Any, role: str) -> tuple[Any, ...]:
-    if isinstance(several, (str, bytes, Mapping)) or not isinstance(several, Iterable):
-        raise InputError(f"{role} is {several!r}; give a list")
-    return tuple(several)
-
-
 def _links(several: Any, role: str) -> tuple[Link, ...]:
-    return tuple(_link(one, role) for one in _items(several, role))
+    return tuple(_link(one, role) for one in as_items(several, role))
 
 
 def _link(one: Any, role: str) -> Link:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
-from butfor.checks import is_whole
+from butfor.checks import as_items, is_whole
 from butfor.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,12 +39,12 @@ def as_targets(given: Any, num_nodes: Callable[[], int]) -> Target | list[Target
     """
     targets = given
     if isinstance(given, (torch.Tensor, np.ndarray)):
-        values = torch.as_tensor(given)
-        if values.dtype == torch.bool and values.ndim:
-            if values.shape != (num_nodes(),):
-                raise InputError(f"the mask has shape {tuple(values.shape)}, but the graph has {num_nodes()} nodes")
-            return [int(node) for node in values.nonzero().flatten()]
-        targets = values.flatten().tolist() if values.ndim else values.item()
+        values = as_items(given.reshape(-1), "target")
+        if given.ndim and given.dtype in (torch.bool, np.dtype(bool)):
+            if tuple(given.shape) != (num_nodes(),):
+                raise InputError(f"the mask has shape {tuple(given.shape)}, but the graph has {num_nodes()} nodes")
+            return [node for node, chosen in enumerate(values) if chosen]
+        targets = values if given.ndim else values[0]
     if targets is None or isinstance(targets, Pair):
         return targets
     if is_whole(targets):

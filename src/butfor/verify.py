@@ -55,9 +55,9 @@ def verify(problem: Problem, chosen: EditSet) -> Verified:
 def verify_together(asked: Sequence[tuple[Problem, EditSet]]) -> list[Verified]:
     """Verify edit sets of several problems of a run, in as few runs of the model on the whole graph as will do.
 
-    Targets share a run where no edit of one lies in the neighbourhood of another: the model does not look
-    further, so there an edit cannot matter. A target that shares a run and does not get the scores, or the outcome,
-    that its search was told is looked at alone before that is believed.
+    Targets share a run where no edit of one lies in the neighbourhood of another and the model is known to look no
+    further (`Oracle.knows_layers`), so that there an edit cannot matter. A target that shares a run and does not get
+    the scores, or the outcome, that its search was told is looked at alone before that is believed.
     """
     expected = _expected(asked)
     results: dict[int, Verified] = {}
@@ -99,7 +99,7 @@ def _run(predictor: Predictor, made: Sequence[tuple[Edits, EditSet]]) -> Tensor:
 
 
 def _apart(asked: Sequence[tuple[Problem, EditSet]]) -> list[list[int]]:
-    """Groups of problems that do not touch each other; a model that sees the whole graph makes each one its own."""
+    """Groups of problems that do not touch each other."""
     groups: list[list[int]] = []
     alone: list[list[int]] = []
     if asked:
@@ -108,7 +108,7 @@ def _apart(asked: Sequence[tuple[Problem, EditSet]]) -> list[list[int]]:
         seen = np.zeros_like(deleted)
     for number, (problem, chosen) in enumerate(asked):
         near, columns = problem.edits.neighbourhood, problem.edits.whole_columns(chosen)
-        if not problem.edits.only_deletes or problem.predictor.task != "node":
+        if not problem.edits.only_deletes or not problem.oracle.knows_layers:
             alone.append([number])
             continue
         taken = int(np.bitwise_or.reduce(seen[columns]) | np.bitwise_or.reduce(deleted[near.edges]))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import os
 import sys
+import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from butfor.cli.interrupts import exit_code, terminable
+from butfor.cli.interrupts import TERMINATED, exit_code, terminable, was_terminated
 from butfor.errors import ButforError, InputError
 from butfor.printable import printable
 
@@ -31,6 +33,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     0: done; 2: something that was given cannot be used, and a line on standard error says what; 130:
     interrupted by Ctrl-C; 141: whoever read the output stopped reading; 143: ended by SIGTERM.
     """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started this
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (until the process ends)
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")  # what libraries and models say to programmers
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # an ASCII terminal gets "?" for "–", not a traceback
@@ -50,9 +57,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         return _fail(f"error: {missing} is not installed; run: pip install 'butfor[{EXTRAS[missing]}]'", WRONG_INPUT)
     except OSError as problem:
+        if was_terminated():
+            return _fail("interrupted", TERMINATED)
         _discard_output()
         place = f"{problem.filename}: " if problem.filename else ""
         return _fail(f"error: {place}{problem.strerror or problem}", WRONG_INPUT)
+    except Exception:
+        if not was_terminated():
+            raise  # a defect of ours shows
+        return _fail("interrupted", TERMINATED)
     return code
 
 

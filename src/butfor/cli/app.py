@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
-from cyclopts import App
+from cyclopts import App, Parameter, Token, convert
 
 from butfor.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["COMMANDS", "app"]
 
@@ -78,8 +83,19 @@ def _examples(*lines: str) -> str:
     return "\n".join(["Examples:" if len(lines) > 1 else "Example:", "```", *lines, "```"])
 
 
+def _no_rounding(kind: Any, tokens: Sequence[Token]) -> Any:
+    """Read a value as ever, but do not round 1.5 where a whole number is wanted."""
+    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    if int in kinds and float not in kinds:
+        for token in tokens:
+            if "." in token.value:
+                raise ValueError(f"{token.value} is no whole number")
+    return convert(kind, tokens)
+
+
 app = App(
     name="butfor",
+    default_parameter=Parameter(converter=_no_rounding),
     help="But for which edges would a graph neural network have predicted something else?",
     help_epilogue=_examples(
         "butfor demo --out demo",

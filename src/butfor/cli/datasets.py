@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["datasets"]
 
+# A line names so many classes and counts the rest.
+MOST_CLASSES = 50
+
 
 def datasets(
     graph: str | None = None,
@@ -133,9 +136,14 @@ def _classes(data: "Data") -> str:
 
 
 def _counted(labels: "Tensor", data: "Data") -> str:
-    counts = labels.bincount().tolist()
-    names = data.class_names if "class_names" in data else range(len(counts))
-    return ", ".join(f"{name}: {count}" for name, count in zip(names, counts, strict=False))
+    import numpy as np
+
+    found, counts = np.unique(labels.cpu().numpy(), return_counts=True)
+    names = dict(enumerate(data.class_names)) if "class_names" in data else {}
+    counted = zip(found.tolist(), counts.tolist(), strict=True)
+    shown = [f"{names.get(label, label)}: {count}" for label, count in counted]
+    rest = [f"and {len(shown) - MOST_CLASSES} more"] if len(shown) > MOST_CLASSES else []
+    return ", ".join([*shown[:MOST_CLASSES], *rest])
 
 
 def _print_many(name: str, graphs: "list[Data]", sha256: str) -> None:

@@ -11,13 +11,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-__all__ = ["exit_code", "terminable"]
+__all__ = ["TERMINATED", "exit_code", "terminable", "was_terminated"]
 
 INTERRUPTED, TERMINATED = 130, 143
 
 
 class _Terminated(KeyboardInterrupt):
     """Somebody asked the process to end: what handles Ctrl-C handles this too."""
+
+
+_asked = threading.Event()
+
+
+def was_terminated() -> bool:
+    """Whether the process was asked to end; a library in the middle of its import may turn that into another error."""
+    return _asked.is_set()
 
 
 def exit_code(problem: KeyboardInterrupt) -> int:
@@ -31,6 +39,7 @@ def terminable() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread hears of signals
         return
+    _asked.clear()
     before = signal.signal(signal.SIGTERM, _terminate)
     try:
         yield
@@ -39,5 +48,6 @@ def terminable() -> Iterator[None]:
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> None:
+    _asked.set()
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: what was found is being kept
     raise _Terminated

@@ -43,7 +43,7 @@ def reproduce(
     *parts: PartName,
     datasets: Annotated[tuple[Dataset, ...], Parameter(consume_multiple=True, negative=())] = tuple(PAPER),
     quick: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    seeds: Count | None = None,
+    seeds: Annotated[int, Parameter(validator=validators.Number(gte=1, lte=1000))] | None = None,
     reference: Path | None = None,
     jobs: Count = CORES,
     out: Annotated[Path, Parameter(group=OUTPUT)] = Path("reproduction"),

@@ -238,9 +238,11 @@ def _factory(name: str) -> object:
         sys.path.insert(0, str(Path.cwd()))
     try:
         module = importlib.import_module(module_name)
-    except (Exception, SystemExit) as problem:  # whatever the user's module does when it is imported
+    except KeyboardInterrupt:
+        raise
+    except BaseException as problem:  # whatever the user's module does when it is imported
         raise ModelError(f"cannot import {module_name} of --model {name}: {one_line(problem)}") from problem
-    factory = getattr(module, attribute, None)
+    factory = vars(module).get(attribute)
     if factory is None:
         raise ModelError(f"--model {name}: {module_name} has no {attribute}")
     if not callable(factory):
@@ -249,5 +251,7 @@ def _factory(name: str) -> object:
         )
     try:
         return factory()
-    except (Exception, SystemExit) as problem:  # whatever the user's factory does
+    except KeyboardInterrupt:
+        raise
+    except BaseException as problem:  # whatever the user's factory does
         raise ModelError(f"--model {name} failed: {one_line(problem)}") from problem

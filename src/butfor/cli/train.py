@@ -11,6 +11,7 @@ from cyclopts import Group, Parameter
 from butfor.cli.output import say
 from butfor.cli.source import GraphOptions, Seed, read_graphs
 from butfor.errors import GraphError, InputError
+from butfor.limits import check_size
 from butfor.models.graph_classifier import Conv, Readout
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ def train(
     from butfor import models
 
     graphs, info = read_graphs(graph, options or GraphOptions())
+    width, deep = settings.get("hidden", 1), structure.get("layers", 3)
+    check_size(16 * width * (graphs[0].x.size(1) + width * deep), f"training layers that are {width} wide", InputError)
     model: nn.Module
     result: TrainingResult | GraphTraining
     if len(graphs) > 1:
@@ -116,6 +119,8 @@ def _check_settings(given: dict[str, Any]) -> None:
 
 def _check_folder(folder: Path, force: bool) -> None:
     """Refuse a folder before the training, not after it."""
+    if "\0" in str(folder):
+        raise InputError(f"cannot write the checkpoint to {str(folder)!r}: no folder has such a name")
     place = folder
     while not place.exists() and place != place.parent:
         place = place.parent

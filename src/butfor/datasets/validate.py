@@ -53,6 +53,10 @@ def validate(data: Data | HeteroData) -> None:
         value = data[key]
         if isinstance(value, Tensor):
             _check_attribute(key, value, nodes, edge_index.size(1))
+        elif value is not None and (key == "y" or key.endswith("_mask")):
+            raise GraphError(f"{key} is a {type(value).__name__}, but must be a tensor of numbers")
+        elif key == "class_names" and not isinstance(value, (list, tuple)):
+            raise GraphError(f"class_names is a {type(value).__name__}, but must be a list of names")
         elif key in ("edge_attr", "edge_weight", "edge_type") and value is not None:
             raise GraphError(f"{key} is a {type(value).__name__}, but must be a tensor with a row for each edge")
 
@@ -154,7 +158,7 @@ def is_of_edges(key: str) -> bool:
 
 def _check_attribute(key: str, value: Tensor, nodes: int, edges: int) -> None:
     of_edges = is_of_edges(key)
-    if of_edges or key in ("y", "node_motif") or key.endswith("_mask"):
+    if of_edges or key in ("y", "node_motif", "batch") or key.endswith("_mask"):
         check_plain(key, value)
     rows = None if value.is_nested or not value.dim() else value.size(0)
     if key.endswith("_mask") and value.dtype != torch.bool:
@@ -168,6 +172,8 @@ def _check_attribute(key: str, value: Tensor, nodes: int, edges: int) -> None:
     elif key == "node_motif" or key.endswith("_mask"):
         if rows != nodes:
             raise GraphError(f"{key} has {_rows(rows)}, but this graph has {nodes} nodes")
+    elif key == "batch" and (rows != nodes or value.dim() != 1 or value.is_floating_point() or value.is_complex()):
+        raise GraphError(f"batch must hold the number of a graph for each of the {nodes} nodes")
     elif key == "y" and rows not in (nodes, 1):
         raise GraphError(f"y has {_rows(rows)}, but this graph has {nodes} nodes (or give one for the whole graph)")
 

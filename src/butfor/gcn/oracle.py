@@ -174,6 +174,11 @@ class GCNOracle(Oracle):
             scores[close] = self.general.logits([(edits, sets)])[0]
         return scores
 
+    @property
+    def knows_layers(self) -> bool:
+        """A stack of GCN layers hears along edges, and of nothing else."""
+        return True
+
     def pace(self, edits: Edits) -> int:  # noqa: ARG002
         """Any number is answered one by one; so many take a fraction of a second."""
         return 16_384

@@ -18,10 +18,10 @@ import warnings
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 
+from butfor.checks import check_whole
 from butfor.edits import pack
 from butfor.errors import InputError
 from butfor.methods.base import Method
@@ -90,7 +90,7 @@ class PRBCD(Method):
         _check(self.loss, block_size=self.block_size, epochs=self.epochs, samples=self.samples)
         if self.block_size == 1:
             raise InputError("block_size is 1; PyG's attack chooses some of a block, so give at least 2")
-        if not (np.isfinite(self.lr) and self.lr > 0):
+        if not self.lr > 0:
             raise InputError(f"lr is {self.lr}; the learning rate must be positive")
 
     def solve(self, problem: Problem, budget: Budget) -> Proposal:
@@ -156,8 +156,7 @@ class GRBCD(Method):
 
 def _check(loss: str, **counts: int) -> None:
     for name, value in counts.items():
-        if not isinstance(value, int) or value < 1:
-            raise InputError(f"{name} is {value}; give a whole number of at least 1")
+        check_whole(value, name, 1)
     if loss not in LOSSES:
         raise InputError(f"loss is {loss!r}; choose one of {', '.join(LOSSES)}")
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from butfor.checks import is_number, is_whole
+from butfor.checks import is_finite, is_whole
 from butfor.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,8 +56,10 @@ def _check_kind(name: str, value: object, declared: str) -> None:
     kinds = {kind.strip() for kind in declared.split("|")}
     if (value is None and "None" in kinds) or (isinstance(value, str) and "Literal" in declared):
         return
-    fits = {"int": is_whole(value), "float": is_number(value), "bool": isinstance(value, bool)}
-    words = {"int": "a whole number", "float": "a number", "bool": "True or False"}
+    if "Literal" in declared and not is_whole(value):
+        raise InputError(f"{name} is {value!r}; give one of the words for it")
+    fits = {"int": is_whole(value), "float": is_finite(value), "bool": isinstance(value, bool)}
+    words = {"int": "a whole number", "float": "a finite number", "bool": "True or False"}
     for kind in kinds & words.keys():
         if not fits[kind]:
             raise InputError(f"{name} is {value!r}; give {words[kind]}{' or None' if 'None' in kinds else ''}")

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CFGNN"]
 
+# Single precision holds no more, and steps of this size mean nothing anyway.
+LARGEST = 1e30
+
 INSTEAD = "The model offers no gradients that agree with the edits, so Greedy searched in place of CFGNN."
 
 # The oracle's batch is built anew once this share of it has left; before that, leavers ride along.
@@ -85,8 +88,10 @@ class CFGNN(BatchMethod):
                 raise InputError(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(allowed)}")
         if self.epochs < 1:
             raise InputError(f"epochs is {self.epochs}; at least 1 is needed")
-        if not self.lr > 0:
-            raise InputError(f"lr is {self.lr}; the learning rate must be positive")
+        if not 0 < self.lr <= LARGEST:
+            raise InputError(f"lr is {self.lr}; the learning rate must be positive, and no larger than {LARGEST:g}")
+        if not abs(self.start) <= LARGEST:
+            raise InputError(f"start is {self.start}; it must lie between -{LARGEST:g} and {LARGEST:g}")
         if not self.beta >= 0:
             raise InputError(f"beta is {self.beta}; it cannot be negative")
         if not 0 <= self.momentum < 1:
@@ -95,8 +100,6 @@ class CFGNN(BatchMethod):
             raise InputError(f"momentum is for optimizer 'sgd', not {self.optimizer!r}")
         if self.clip is not None and not self.clip > 0:
             raise InputError(f"clip is {self.clip}; give a positive norm, or None for no clipping")
-        if not np.isfinite(self.start):
-            raise InputError(f"start is {self.start}; it must be a finite number")
 
     @classmethod
     def published(

@@ -314,6 +314,7 @@ class _Search:
         whole, self.meter = self.meter, half.meter()
         none = self.bounded and self._prove(self.most, until_met=True)
         whole.evaluations += self.meter.evaluations
+        whole.failures += self.meter.failures
         self.meter = whole
         return none
 
@@ -443,6 +444,7 @@ class _Search:
             logits = problem.oracle.extensions(problem.edits, prefixes[a : b + 1], chosen[done:end], cut, self.threads)
             self.meter.evaluations += end - done
             margins, reached = goal.judge(logits, problem.before)
+            self.meter.failures += int(np.isnan(margins).sum())
             rows = np.flatnonzero(reached)
             if len(rows):
                 owners = np.searchsorted(pointers, done + rows, side="right") - 1
@@ -472,7 +474,9 @@ class _Search:
     def _proposal(self, lower_bound: float, exhausted: bool, complete: bool) -> Proposal:
         smallest = {edits: margin for cost, margin, edits in self.met if cost <= self._limit()}
         if not smallest:
-            return Proposal((), lower_bound, exhausted, self.meter.evaluations, note=self.note)
+            return Proposal(
+                (), lower_bound, exhausted, self.meter.evaluations, failures=self.meter.failures, note=self.note
+            )
         ranked = sorted(smallest, key=lambda edits: (smallest[edits], edits))
         decisive = smallest[ranked[0]]
         equal = [edits for edits in ranked if smallest[edits] <= decisive + SAME_MARGIN * (1 + abs(decisive))]
@@ -490,6 +494,7 @@ class _Search:
             evaluations=self.meter.evaluations,
             alternatives=tuple(others),
             complete=complete and self.method.all_smallest,
+            failures=self.meter.failures,
             note=self.note,
         )
 

@@ -64,7 +64,9 @@ class Greedy(Method):
         meter = budget.meter()
         found = self.descend(problem, meter)
         sets = tuple(edits for _, edits in found.sets)
-        return Proposal(sets, found.lower_bound, found.exhausted, meter.evaluations, note=found.note)
+        return Proposal(
+            sets, found.lower_bound, found.exhausted, meter.evaluations, failures=meter.failures, note=found.note
+        )
 
     def most_evaluations(self, count: int) -> int:
         """What a descent among so many edits costs at most."""

@@ -66,6 +66,12 @@ class RemoveSubgraph(Method):
         super().__post_init__()
         if self.size != "ground-truth" and not (is_whole(self.size) and self.size >= 1):
             raise InputError(f"size is {self.size!r}; give a positive number of edges or 'ground-truth'")
+        from torch_geometric.explain import ExplainerAlgorithm
+
+        if self.explainer is not None and not isinstance(self.explainer, ExplainerAlgorithm):
+            raise InputError(f"explainer is {self.explainer!r}; give one of PyG's algorithms, such as GNNExplainer()")
+        if self.memory is not None and not isinstance(self.memory, dict):
+            raise InputError(f"memory is {self.memory!r}; give a dictionary, or None")
         if self.epochs < 1:
             raise InputError(f"epochs is {self.epochs}; at least 1 is needed")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from butfor.printable import printable
 from butfor.report.style import (
     DASHES,
     DOTS,
@@ -79,6 +80,7 @@ def _caption(result: Counterfactual, view: View) -> str:
 
 def paragraph(figure: Figure, words: str, points: float, colour: str, *, y: float, va: str) -> Any:
     """Text over the whole width, broken into lines that fit."""
+    words = printable(words)
     room = SIZE[0] * 72 - 2 * EDGE_OF_PAGE
     text = figure.text(
         EDGE_OF_PAGE / (SIZE[0] * 72),

@@ -26,6 +26,7 @@ _HEAD = {
     "status": f'"(?:{"|".join(status.value for status in Status)})"',
 }
 _OURS = re.compile(("{" + ", ".join(f'"{name}": {look}' for name, look in _HEAD.items()) + "[,}]").encode())
+LONGEST = 64 * 2**20  # no result is that long, and a foreign file without line ends is not read into memory
 _BEGINNING = json.dumps({"schema": SCHEMA})[:-1].encode()
 
 
@@ -61,13 +62,14 @@ def read_lines(path: Path, file: IO[bytes]) -> Iterator[Line]:
     Raises:
         StoreError: a line is damaged, or this is no file of results at all.
     """
-    start = 0
-    lines = enumerate(file, start=1)
+    start = number = 0
     while True:
         with reading(path, StoreError):
-            number, raw = next(lines, (0, b""))
+            number, raw = number + 1, file.readline(LONGEST)
         if not raw:
             return
+        if len(raw) == LONGEST:
+            raise _foreign(path, number)
         if raw.endswith(b"\n"):
             yield Line(number, start, _parse(path, number, raw))
         elif raw.startswith(_BEGINNING) or _BEGINNING.startswith(raw):

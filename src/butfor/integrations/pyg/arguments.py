@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data, HeteroData
 
+from butfor.checks import check_whole
+from butfor.datasets.validate import check_plain
 from butfor.errors import InputError, ModelError, one_line
 from butfor.fields import EDGE_FIELDS, node_fields
 from butfor.targets import Pair
@@ -104,7 +106,10 @@ def chosen_rows(index: int | Tensor | None, rows: int, task: Task) -> list[int]:
     """
     if index is None:
         return list(range(rows))
+    if not isinstance(index, torch.Tensor):
+        check_whole(index, "index")
     given = torch.as_tensor(index)
+    check_plain("index", given)
     if given.dtype == torch.bool:
         if given.shape != (rows,):
             raise InputError(f"index is a mask of shape {tuple(given.shape)}, but the model has {rows} outputs")

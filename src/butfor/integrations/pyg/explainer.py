@@ -15,7 +15,7 @@ from torch_geometric.explain.config import ExplanationType, MaskType, ModelMode,
 
 from butfor.edits import Deletion
 from butfor.errors import InputError, ModelError
-from butfor.explainer import Explainer
+from butfor.explainer import Explainer, check_settings
 from butfor.goal import Goal
 from butfor.integrations.pyg.arguments import Arguments, call, chosen_rows
 from butfor.integrations.pyg.parts import Part, check_batch
@@ -101,6 +101,7 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         seed: int = 0,
     ) -> None:
         super().__init__()
+        check_settings(method, goal, space, budget)
         self.method = method
         self.goal = goal or Goal()
         self.space = space or EditSpace()
