@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from butfor.checks import as_items, is_whole
+from butfor.datasets.validate import check_plain
 from butfor.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def as_targets(given: Any, num_nodes: Callable[[], int]) -> Target | list[Target
     """
     targets = given
     if isinstance(given, (torch.Tensor, np.ndarray)):
+        if isinstance(given, torch.Tensor):
+            check_plain("target", given)
         values = as_items(given.reshape(-1), "target")
         if given.ndim and given.dtype in (torch.bool, np.dtype(bool)):
             if tuple(given.shape) != (num_nodes(),):

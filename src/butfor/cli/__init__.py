@@ -6,6 +6,7 @@ import io
 import os
 import sys
 import warnings
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from butfor.errors import ButforError, InputError
 from butfor.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["main"]
 
@@ -36,13 +37,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started this
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (until the process ends)
-    if not sys.warnoptions:
-        warnings.simplefilter("ignore")  # what libraries and models say to programmers
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # an ASCII terminal gets "?" for "–", not a traceback
     try:
-        with terminable():
+        with terminable(), _no_warnings():
             code = _run(sys.argv[1:] if argv is None else argv)
             sys.stdout.flush()
     except KeyboardInterrupt as problem:
@@ -67,6 +66,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise  # a defect of ours shows
         return _fail("interrupted", TERMINATED)
     return code
+
+
+@contextmanager
+def _no_warnings() -> Iterator[None]:
+    """Leave out what libraries and models say to programmers, unless Python was told to show it."""
+    with warnings.catch_warnings():
+        if not sys.warnoptions:
+            warnings.simplefilter("ignore")
+        yield
 
 
 def _run(argv: Sequence[str]) -> int:

@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib
+import inspect
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -222,6 +223,8 @@ class Source:
         from butfor.models import load_weights
 
         model = _factory(name)
+        if inspect.iscoroutine(model):
+            model.close()  # else Python would complain that nobody waited for it
         if not isinstance(model, nn.Module):
             raise ModelError(f"{name} returned a {type(model).__name__}; it must return a torch.nn.Module")
         if self.weights is not None:

@@ -157,7 +157,7 @@ class GRBCD(Method):
 def _check(loss: str, **counts: int) -> None:
     for name, value in counts.items():
         check_whole(value, name, 1)
-    if loss not in LOSSES:
+    if not isinstance(loss, str) or loss not in LOSSES:
         raise InputError(f"loss is {loss!r}; choose one of {', '.join(LOSSES)}")
 
 
