@@ -27,7 +27,9 @@ class Crowd(nn.Module):
         return torch.stack([count, -count], dim=1)
 
 
-@pytest.mark.parametrize("leaves", [12, 13, 14, 15, 17, 18, 25, 30, 70])
+@pytest.mark.parametrize(
+    "leaves", [12, 15, 25, *(pytest.param(n, marks=pytest.mark.slow) for n in (13, 14, 17, 18, 30, 70))]
+)
 def test_a_star_that_greedy_solves(leaves: int) -> None:
     data = undirected([(0, leaf) for leaf in range(1, leaves + 1)], torch.ones(leaves + 1, 1))
     exact = butfor.explain(Crowd(), data, 0)
@@ -45,7 +47,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("budget", [60, 400])
+@pytest.mark.parametrize("budget", [60, pytest.param(400, marks=pytest.mark.slow)])
 def test_exact_has_an_answer_wherever_greedy_has_one(name: str, budget: int) -> None:
     solved = 0
     for seed in range(3):

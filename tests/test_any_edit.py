@@ -493,6 +493,7 @@ METHODS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: repr(method)[:20])
 @pytest.mark.parametrize("kind", ["GCN", "GraphSAGE", "GAT with attributes", "weighted GCN"])
 def test_no_method_breaks_a_rule_or_beats_the_truth(kind: str, method: butfor.methods.Method) -> None:

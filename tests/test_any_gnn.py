@@ -79,6 +79,7 @@ def posed(name: str, directed: bool) -> list[Problem]:
     return pose(LOCAL[name], ring(directed), (7, 13, 21), directed)
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("name", LOCAL)
 def test_the_neighbourhood_reproduces_the_whole_graph(name: str, directed: bool) -> None:
@@ -234,6 +235,7 @@ def in_use(kind: Kind, data: Data) -> nn.Module:
     return model.train()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOCAL)
 def test_counterfactuals_of_other_methods_are_verified(name: str) -> None:
     kind, directed = LOCAL[name], not sometimes(name)

@@ -31,6 +31,7 @@ SMALL = [PRBCD(block_size=4, epochs=5, lr=1.0, loss="prob_margin", samples=3), G
 METHODS = [*PLAIN, *SMALL]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("method", PLAIN, ids=repr)
 def test_contract(method: Method, check) -> None:
@@ -62,6 +63,7 @@ def check_against(best: list[Counterfactual], results: list[Counterfactual], mos
     assert not most or sum(result.found for result in results) >= max(sum(result.found for result in best) - 1, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["GAT", "GraphSAGE", "GCN"])
 @pytest.mark.parametrize(
     "space",

@@ -49,6 +49,7 @@ def test_shell_commands_run_as_written(tmp_path: Path, monkeypatch: pytest.Monke
     assert (tmp_path / "node-2.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_method_in_the_design_document_passes_the_contract(tmp_path: Path) -> None:
     (code,) = blocks("docs/design.md")
     module = tmp_path / "first_single.py"
@@ -57,6 +58,7 @@ def test_method_in_the_design_document_passes_the_contract(tmp_path: Path) -> No
     subprocess.run([sys.executable, "-c", check], cwd=tmp_path, check=True)
 
 
+@pytest.mark.slow
 def test_proof_in_the_certificate_document_holds() -> None:
     (code,) = blocks("docs/certificate.md")
     subprocess.run([sys.executable, "-c", code], check=True)

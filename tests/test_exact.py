@@ -94,7 +94,12 @@ def compare(kind: str, seeds: Iterable[int]) -> Counter[str]:
     return seen
 
 
-@pytest.mark.parametrize("kind", GRAPHS)
+QUICK = ("GCN", "GraphSAGE")
+
+
+@pytest.mark.parametrize(
+    "kind", [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in GRAPHS]
+)
 def test_equals_brute_force(kind: str) -> None:
     seeds = range(GRAPHS[kind])
     seen = compare(kind, seeds)
@@ -208,6 +213,7 @@ def test_no_heuristic_is_cheaper(method: Method) -> None:
 BUDGETS = (1, 2, 5, 17, 60, 300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "graphs", "method"),
     [
@@ -255,6 +261,7 @@ def answers(case: Case, method: Method, limit: int) -> list[butfor.Counterfactua
     return butfor.explain(case.model, case.data, nodes, method, **case.asked, budget=Budget(limit))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [EVERY, butfor.Exact(k=3)], ids=repr)
 def test_chunks_do_not_matter(method: Method, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = [*map(larger_case, range(6)), *(replace(random_case(kind, 3), wanted=None) for kind in GRAPHS)]
@@ -322,6 +329,7 @@ def test_all_that_is_put_to_the_oracle_is_counted(monkeypatch: pytest.MonkeyPatc
                 assert sum(asked) <= result.evaluations <= limit, f"{case.name}, node {truth.node}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [butfor.Exact(), EVERY], ids=repr)
 def test_threads_do_not_matter(method: butfor.Exact) -> None:
     for seed in range(5):
@@ -331,6 +339,7 @@ def test_threads_do_not_matter(method: butfor.Exact) -> None:
             assert one == two == three, case.name
 
 
+@pytest.mark.slow
 def test_fast_and_general_oracle_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     cases = [larger_case(seed) for seed in range(11)]
     fast = [answers(case, EVERY, 1500) for case in cases]

@@ -101,6 +101,7 @@ def test_packed_batches_are_those_of_pyg() -> None:
         assert torch.equal(of, batch.batch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("conv", CONVS)
 def test_learns_ba_2motifs(conv: str) -> None:
     graphs = ba_2motifs(240)

@@ -370,7 +370,7 @@ def check_result(case: Case, truth: Truth, result: Counterfactual) -> None:
 SEEDS = range(5)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", [seed if seed < 2 else pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS])
 @pytest.mark.parametrize("kind", KINDS)
 def test_exact_proves_what_brute_force_finds(kind: str, seed: int) -> None:
     case = random_case(kind, seed)
@@ -417,6 +417,7 @@ METHODS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: repr(method)[:18])
 @pytest.mark.parametrize("kind", ["SAGE", "attributes", "HGT", "to_hetero"])
 def test_no_method_breaks_a_rule_or_beats_the_truth(kind: str, method: butfor.methods.Method) -> None:

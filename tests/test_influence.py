@@ -383,6 +383,7 @@ def hubs(seed: int) -> Case:
     return Case(f"hubs, seed {seed}", model, data, classes, False, tenths=tenths)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("worth", [ALWAYS, 5])
 def test_bounds_with_costs_and_edits_that_are_alike(worth: int, monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)

@@ -114,6 +114,7 @@ class Weighted(torch.nn.Module):
         return x
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "layers",
     [

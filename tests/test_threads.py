@@ -38,7 +38,11 @@ LAYERS = {
 
 
 @pytest.mark.parametrize("layer", LAYERS)
-@pytest.mark.parametrize("method", [butfor.Exact(), butfor.Greedy(width=2), butfor.PRBCD(epochs=2, samples=2)], ids=str)
+@pytest.mark.parametrize(
+    "method",
+    [butfor.Exact(), butfor.Greedy(width=2), pytest.param(butfor.PRBCD(epochs=2, samples=2), marks=pytest.mark.slow)],
+    ids=str,
+)
 def test_four_threads_give_what_one_gives(layer: str, method: butfor.Exact) -> None:
     torch.manual_seed(0)
     data = random_problem(1)[1]
