@@ -86,3 +86,18 @@ def test_nothing_false_is_answered_or_proved(name: str, layer: bool) -> None:
                 after = model(DATA.x, without(result.removed_edges))[result.target]
             assert int(after.argmax()) == result.after.label != result.before.label
         assert (result.status.value, result.size) == (("impossible", None) if size is None else ("optimal", size))
+
+
+def test_hooks_and_exchanged_forwards_are_seen() -> None:
+    """The class of a model does not say what it computes where somebody changed it afterwards."""
+    from torch_geometric.nn import GCN
+
+    from butfor.explainer import Explainer
+
+    torch.manual_seed(0)
+    plain, hooked, exchanged = (GCN(1, 4, 2, 2).eval() for _ in range(3))
+    hooked.register_forward_hook(lambda module, given, out: out + READS["top 2 by degree"](*given))
+    forward = exchanged.forward
+    exchanged.forward = lambda x, edge_index: forward(x, edge_index) + READS["top 2 by degree"](x, edge_index)
+    known = [Explainer.of(model, DATA).poser.pose((3,)).oracle.knows_layers for model in (plain, hooked, exchanged)]
+    assert known == [True, False, False]

@@ -139,6 +139,8 @@ class Poser:
 
     def _closed(self, asked: Sequence[Edits], logits: Tensor) -> list[bool]:
         """Whether nothing beyond each neighbourhood matters to its target, nor what stands beside it."""
+        if self._fast is not None and self._fast.knows_layers:
+            return [True] * len(asked)
         return unmoved(self.predictor, asked, list(logits)) if self.predictor.separable else [False] * len(asked)
 
     def _oracles(self, hops: int | None, closed: bool) -> tuple[Oracle, ...]:
@@ -166,9 +168,9 @@ class Poser:
     def _agrees(self, oracle: Oracle, edits: Edits, logits: Tensor) -> bool:
         """Whether the oracle says of the intact neighbourhood what the model says of the whole graph.
 
-        Edited copies beside it must not disturb it, nor each other.
+        Edited copies beside it must not disturb it, nor each other; where the layers are known they cannot.
         """
-        sets: list[EditSet] = [np.arange(0), *edits.samples()]
+        sets: list[EditSet] = [np.arange(0), *(() if oracle.knows_layers else edits.samples())]
         truths = [logits]
         try:
             scores = oracle.logits([(edits, pack(sets))])[0]

@@ -167,7 +167,7 @@ class Problem:
         allowed = not self.edits.constrained or bool(self.edits.permits(pack([chosen]))[0])
         return allowed and bool(self.goal.judge(scores[None], self.before)[1][0])
 
-    @property
+    @cached_property
     def reached(self) -> bool:
         """Whether the intact graph reaches the goal, so that nothing has to change."""
         return bool(self.goal.judge(self.logits[None], self.before)[1][0])

@@ -60,7 +60,12 @@ class Stack:
 
     @classmethod
     def of(cls, model: nn.Module) -> Stack | None:
-        """The stack that this model is, or None. Subclasses may compute anything, so they do not count."""
+        """The stack that this model is, or None.
+
+        Subclasses may compute anything, so they do not count; nor do models with hooks or a ``forward`` of their own.
+        """
+        if any(part._forward_hooks or part._forward_pre_hooks or "forward" in vars(part) for part in model.modules()):
+            return None
         if type(model) is PaperGCN:
             layers = (model.gc1, model.gc2, model.gc3)
             return cls(layers, (True, True, False), True, model.lin) if _plain(layers) else None
