@@ -217,38 +217,40 @@ class Explainer:
         Where the model says something else there than the search was told, the neighbourhood was too small: the target
         is searched again in a larger one.
         """
-        evaluations = proposal.evaluations
+        evaluations, doubted = proposal.evaluations, False
         while not all(one.as_expected for one in seen):
             if proposal.candidates and seen[0].reached and not _proves(problem, proposal):
                 break
             wider = self.poser.wider(problem)
             if wider is None:
-                note = f"{proposal.note} {CONTRADICTS}".strip()
-                proposal = Proposal(proposal.candidates, problem.least_cost, evaluations=evaluations, note=note)
+                doubted = True
                 break
             problem = wider
             proposal = self.method.solve(problem, self.budget)
             evaluations += proposal.evaluations
             seen = verify_together([(problem, chosen) for chosen in _to_be_seen(problem, proposal)])
         if proposal.candidates and seen[0].reached:
+            proposal = _unproved(proposal) if doubted else proposal
             return self._result(problem, proposal, evaluations, proposal.candidates[0], seen[0].scores)
-        return self._next_best(problem, proposal, evaluations)
+        return self._next_best(problem, proposal, evaluations, doubted)
 
-    def _next_best(self, problem: Problem, proposal: Proposal, evaluations: int) -> Counterfactual:
+    def _next_best(self, problem: Problem, proposal: Proposal, evaluations: int, doubted: bool) -> Counterfactual:
         """The first candidate that holds on the whole graph after the first did not; then the search goes on."""
         candidates = proposal.candidates[1:]
         for _ in range(RETRIES):
+            proposal = _unproved(proposal) if doubted else proposal
             for chosen in candidates:
                 seen = verify(problem, chosen)
                 if seen.reached:
-                    return self._result(problem, proposal, evaluations, chosen, seen.scores)
+                    proved = proposal if seen.as_expected else _unproved(proposal)
+                    return self._result(problem, proved, evaluations, chosen, seen.scores)
             if not proposal.candidates:
                 break
             problem = problem.without(proposal.candidates)
             proposal = self.method.solve(problem, self.budget)
             candidates = proposal.candidates
             evaluations += proposal.evaluations
-        return self._result(problem, proposal, evaluations)
+        return self._result(problem, _unproved(proposal) if doubted else proposal, evaluations)
 
     def _result(
         self,
@@ -334,6 +336,12 @@ def _proves(problem: Problem, proposal: Proposal) -> bool:
     """Whether a proposal claims to be the best, or that more than the cheapest edit is needed."""
     optimal = any(problem.edits.cost(chosen) <= proposal.lower_bound for chosen in proposal.candidates[:1])
     return proposal.exhausted or optimal or proposal.lower_bound > problem.least_cost
+
+
+def _unproved(proposal: Proposal) -> Proposal:
+    """What is left of a proposal where the model contradicts itself: sets that may reach the goal, and no proof."""
+    note = proposal.note if CONTRADICTS in proposal.note else f"{proposal.note} {CONTRADICTS}".strip()
+    return replace(proposal, lower_bound=0.0, exhausted=False, complete=False, note=note)
 
 
 def _to_be_seen(problem: Problem, proposal: Proposal) -> list[EditSet]:
