@@ -102,6 +102,7 @@ def test_the_neighbourhood_reproduces_the_whole_graph(name: str, directed: bool)
             assert WHOLE_GRAPH not in problem.note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RELAXED)
 def test_weights_of_zero_and_one_are_deletion(name: str) -> None:
     kind, directed = LOCAL[name], sometimes(name)

@@ -39,6 +39,7 @@ def test_other_python_runs_as_written(document: str, number: int, tmp_path: Path
     assert run.stdout.count("it would be") >= 1 or run.stdout.count("It would be") >= 1
 
 
+@pytest.mark.slow
 def test_shell_commands_run_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "README.md").read_text()

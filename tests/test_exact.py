@@ -140,6 +140,7 @@ def test_costs_that_do_not_add_up_in_floating_point() -> None:
     assert ties >= 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["GCN", "PaperGCN"])
 def test_relevant_and_alike_hold_for_every_subset(kind: str) -> None:
     """An edit that is left out changes no score; edits that are alike can be exchanged in any set."""

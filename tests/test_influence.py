@@ -298,6 +298,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 INFLUENCE = GCNOracle.influence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [EVERY, butfor.Exact()], ids=repr)
 @pytest.mark.parametrize("kind", KINDS)
 def test_search_with_bounds_equals_brute_force(kind: str, method: Method, monkeypatch: pytest.MonkeyPatch) -> None:

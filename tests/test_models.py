@@ -98,7 +98,7 @@ def small(**changes: object) -> Data:
 @pytest.mark.parametrize(
     ("generate", "seed"),
     [
-        (tree_cycles, 2),
+        pytest.param(tree_cycles, 2, marks=pytest.mark.slow),
         pytest.param(tree_grid, 7, marks=pytest.mark.slow),
         pytest.param(ba_shapes, 3, marks=pytest.mark.slow),
     ],
