@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 import butfor
-from butfor.explainer import Explainer
-from butfor.graph import Graph
+from butfor.graph.graph import Graph
+from butfor.session import Explainer
 
 GENERATORS = butfor.datasets.GENERATORS
 

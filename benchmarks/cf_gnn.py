@@ -19,8 +19,8 @@ import numpy as np
 import torch
 
 import butfor
-from butfor.explainer import Explainer
 from butfor.paper.dense import dense_cf_gnn
+from butfor.session import Explainer
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

@@ -28,8 +28,8 @@ from torch_geometric.nn import GCN
 import butfor
 from benchmarks.cf_gnn import DATASETS, REFERENCE, load
 from butfor.evaluation import Measure, evaluate
-from butfor.explainer import Explainer
 from butfor.paper.dense import dense_cf_gnn
+from butfor.session import Explainer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from butfor.graph import Graph
+from butfor.graph.graph import Graph
 
 
 def random_graph(columns: int, seed: int = 0) -> Graph:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 
 from benchmarks.cf_gnn import DATASETS, load
-from butfor.explainer import Explainer
+from butfor.session import Explainer
 
 
 def main() -> None:

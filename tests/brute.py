@@ -16,14 +16,14 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.nn import GAT, GCN, GIN, GraphSAGE
 
-from butfor.goal import Goal
+from butfor.edits.space import EditSpace
 from butfor.models import PaperGCN
-from butfor.space import EditSpace
+from butfor.problem.goal import Goal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from butfor.edits import Deletion
+    from butfor.edits.edits import Deletion
 
 # Leads closer than this to what is asked, or to each other, may be told apart wrongly in single precision.
 CLOSE = 1e-4

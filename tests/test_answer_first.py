@@ -10,8 +10,8 @@ from torch_geometric import nn as gnn
 from torch_geometric.data import Data
 
 import butfor
-from butfor.explainer import Explainer
 from butfor.methods.greedy import Greedy
+from butfor.session import Explainer
 
 
 def undirected(pairs: list[tuple[int, int]], x: Tensor) -> Data:

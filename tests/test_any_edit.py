@@ -22,23 +22,23 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GAT, GCN, GraphSAGE, SimpleConv
 
 import butfor
-from butfor.copies import Copies
-from butfor.counterfactual import Counterfactual, Status
-from butfor.edits import Addition, Change, Deletion
+from butfor.edits.edits import Addition, Change, Deletion
+from butfor.edits.space import EditSpace, Features, Within
 from butfor.errors import InputError, StoreError
-from butfor.explainer import Explainer
-from butfor.goal import Goal
 from butfor.methods import CFGNN, GRBCD, PRBCD, Exact, Greedy, KeepEgo, RandomPerturbation, RemoveEgo, RemoveSubgraph
 from butfor.models import PaperGCN
-from butfor.problem import Budget
+from butfor.predict.batch import Copies
+from butfor.problem.goal import Goal
+from butfor.problem.problem import Budget
+from butfor.result.counterfactual import Counterfactual, Status
 from butfor.runs import Run, Store
-from butfor.space import EditSpace, Features, Within
+from butfor.session import Explainer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from butfor.edits import Edit
+    from butfor.edits.edits import Edit
 
 # Leads closer than this to what is asked, or to each other, may be told apart wrongly in single precision.
 CLOSE = 1e-4

@@ -18,10 +18,10 @@ from torch_geometric import nn as pyg
 from torch_geometric.data import Data
 
 import butfor
+from butfor.edits.space import EditSpace
 from butfor.methods.cf_gnn import INSTEAD
 from butfor.methods.greedy import NO_GRADIENT
-from butfor.posing import WHOLE_GRAPH
-from butfor.space import EditSpace
+from butfor.problem.builder import WHOLE_GRAPH
 from gnns import (
     CLASSES,
     FRAGILE,
@@ -47,8 +47,8 @@ from gnns import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from butfor.counterfactual import Counterfactual
-    from butfor.problem import Problem
+    from butfor.problem.problem import Problem
+    from butfor.result.counterfactual import Counterfactual
 
 # Torch says once that its sparse tensors are new and that nobody checks them; GraphUNet makes some.
 SPARSE = pytest.mark.filterwarnings("ignore:Sparse")

@@ -26,15 +26,15 @@ from torch_geometric.nn import (
 )
 
 import butfor
-from butfor.counterfactual import Counterfactual, Status
+from butfor.edits.space import EditSpace, Features, Within
 from butfor.errors import ButforError, InputError, ModelError
-from butfor.explainer import Explainer
-from butfor.goal import Goal
 from butfor.methods import CFGNN, GRBCD, PRBCD, Exact, Greedy, KeepEgo, RandomPerturbation, RemoveEgo, RemoveSubgraph
-from butfor.problem import Budget
+from butfor.problem.goal import Goal
+from butfor.problem.problem import Budget
+from butfor.problem.target import Pair
+from butfor.result.counterfactual import Counterfactual, Status
 from butfor.runs import Run
-from butfor.space import EditSpace, Features, Within
-from butfor.targets import Pair
+from butfor.session import Explainer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

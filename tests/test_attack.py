@@ -14,16 +14,16 @@ from torch_geometric.nn import GCN, GIN, SimpleConv, global_mean_pool
 import butfor
 from brute import random_model
 from butfor.errors import InputError
-from butfor.explainer import Explainer
 from butfor.methods.attack import GRBCD, INSTEAD, PRBCD, GRBCDAttack, PRBCDAttack
-from butfor.problem import Budget
+from butfor.problem.problem import Budget
+from butfor.session import Explainer
 from butfor.testing import CHECKS, random_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from butfor.counterfactual import Counterfactual
     from butfor.methods.base import Method
+    from butfor.result.counterfactual import Counterfactual
 
 # Everything in one block, and blocks so small that they are drawn anew.
 PLAIN = [PRBCD(epochs=2, samples=2), GRBCD()]

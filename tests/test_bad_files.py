@@ -20,20 +20,20 @@ import torch
 from safetensors.torch import save_file
 from torch_geometric.data import Data, HeteroData
 
-from butfor.candidates import Features
 from butfor.cli.nodes import parse_edges, parse_graphs, parse_links, parse_nodes
 from butfor.cli.rules import read_space
-from butfor.counterfactual import Counterfactual, Prediction, Status
 from butfor.datasets import describe, load_graphs, save_graph
-from butfor.edits import Change, Deletion, as_edit
+from butfor.edits.candidates import Features
+from butfor.edits.edits import Change, Deletion, as_edit
 from butfor.errors import ButforError, GraphError, InputError, ModelError, StoreError
-from butfor.limits import check_size, limit
+from butfor.files.limits import check_size, limit
+from butfor.files.reading import reading
 from butfor.models import PaperGCN, load_checkpoint, load_published, load_weights, save_checkpoint
 from butfor.paper.lab import Lab
 from butfor.paper.report import _clear, _earlier_runs, _read
 from butfor.paper.sections import Section
 from butfor.paper.subjects import Subject
-from butfor.reading import reading
+from butfor.result.counterfactual import Counterfactual, Prediction, Status
 from butfor.runs import read_results
 from butfor.runs.lines import to_line
 
@@ -1110,7 +1110,7 @@ def test_a_range_of_too_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         Features(between=(0, 1), steps=10**8)
     assert len(Features(between=(0, 1), steps=1000).plain[2]) == 1000  # type: ignore[arg-type]
     monkeypatch.setenv("BUTFOR_MAX_BYTES", str(2**20))
-    from butfor.graph import Graph
+    from butfor.graph.graph import Graph
 
     graph = Graph.of(Data(x=torch.ones(50, 50), edge_index=torch.tensor([[0, 1], [1, 0]])))
     near = graph.neighbourhood((0,), 1)

@@ -23,12 +23,12 @@ from butfor.cli.nodes import parse_edges, parse_nodes
 from butfor.datasets import GENERATORS, load_graph, save_graph
 from butfor.errors import InputError
 from butfor.evaluation import evaluate
-from butfor.explainer import Explainer
-from butfor.graph import Graph
+from butfor.graph.graph import Graph
 from butfor.methods import CFGNN, METHODS, Greedy, KeepEgo, RemoveSubgraph
 from butfor.models import load_checkpoint
 from butfor.paper import PAPER, dataset_of, paper_row
 from butfor.runs import Run, Store, read_results
+from butfor.session import Explainer
 
 if TYPE_CHECKING:
     from pathlib import Path

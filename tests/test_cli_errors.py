@@ -20,10 +20,10 @@ from safetensors.torch import save_file
 from torch_geometric.data import Data
 
 from butfor.cli import main
-from butfor.explainer import Explainer
 from butfor.models import PaperGCN
 from butfor.runs import read_results
 from butfor.runs import store as store_module
+from butfor.session import Explainer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -19,12 +19,12 @@ from butfor.cli import main
 from butfor.cli.nodes import parse_graphs, parse_links
 from butfor.cli.rules import read_space
 from butfor.datasets import load_graph, load_mutagenicity
+from butfor.edits.space import EditSpace, Features, Within
 from butfor.errors import InputError, ModelError
 from butfor.evaluation import motif_edges
-from butfor.explainer import Explainer
 from butfor.models import GraphClassifier, fingerprint, load_checkpoint, save_checkpoint
 from butfor.runs import read_results
-from butfor.space import EditSpace, Features, Within
+from butfor.session import Explainer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

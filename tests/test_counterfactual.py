@@ -14,10 +14,10 @@ import torch
 from torch_geometric.data import Data
 
 import butfor
-from butfor.counterfactual import Counterfactual, Prediction, Status, names_of
-from butfor.edits import Deletion
+from butfor.edits.edits import Deletion
 from butfor.errors import InputError, StoreError
-from butfor.goal import Goal
+from butfor.problem.goal import Goal
+from butfor.result.counterfactual import Counterfactual, Prediction, Status, names_of
 from butfor.testing import brute_force, predict_without, random_problem
 
 RESULT = Counterfactual(

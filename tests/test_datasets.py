@@ -12,8 +12,8 @@ import torch
 from torch_geometric.data import Data, HeteroData
 
 from butfor.datasets import GENERATORS, ba_shapes, describe, tree_cycles, tree_grid
-from butfor.datasets.validate import validate
 from butfor.errors import GraphError
+from butfor.graph.validate import validate
 
 # name: nodes, edges, nodes per class, test nodes, edges and nodes of a motif, motifs, 4-hop nodes and edges
 TABLE_1 = {

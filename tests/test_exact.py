@@ -19,10 +19,10 @@ import pytest
 import butfor
 import butfor.methods.exact as module
 from brute import Case, Truth, larger_case, pairs_of, random_case, scores_after, solve, subsets
-from butfor.explainer import Explainer
-from butfor.gcn.oracle import GCNOracle
-from butfor.problem import Budget
-from butfor.space import EditSpace
+from butfor.edits.space import EditSpace
+from butfor.oracle.gcn.oracle import GCNOracle
+from butfor.problem.problem import Budget
+from butfor.session import Explainer
 from butfor.testing import links, random_problem
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from butfor.methods import Method
-    from butfor.problem import Problem, Proposal
+    from butfor.problem.problem import Problem, Proposal
 
 # Random graphs for each kind of model, and how many problems (a graph and one of its nodes) they make at least.
 GRAPHS = {"GCN": 130, "PaperGCN": 80, "GIN": 60, "GraphSAGE": 60, "GAT": 60}
@@ -344,7 +344,7 @@ def test_threads_do_not_matter(method: butfor.Exact) -> None:
 def test_fast_and_general_oracle_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     cases = [larger_case(seed) for seed in range(11)]
     fast = [answers(case, EVERY, 1500) for case in cases]
-    monkeypatch.setattr("butfor.posing.gcn_oracle", lambda general: None)
+    monkeypatch.setattr("butfor.problem.builder.gcn_oracle", lambda general: None)
     slow = [answers(case, EVERY, 1500) for case in cases]
     seen: Counter[str] = Counter()
     for case, quick, general in zip(cases, fast, slow, strict=True):

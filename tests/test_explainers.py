@@ -28,10 +28,10 @@ from torch_geometric.explain import (
 import butfor
 from butfor.cli.hyperparameters import FLAGS
 from butfor.errors import InputError, ModelError
-from butfor.explainer import Explainer
 from butfor.methods import RemoveSubgraph
-from butfor.methods.question import Question
+from butfor.methods.explainer_masks import Question
 from butfor.paper.explainers import FinePGExplainer, explainers_for, trained, trained_pg_explainer
+from butfor.session import Explainer
 from butfor.testing import (
     check_leaves_model_alone,
     check_plain_value,

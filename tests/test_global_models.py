@@ -92,7 +92,7 @@ def test_hooks_and_exchanged_forwards_are_seen() -> None:
     """The class of a model does not say what it computes where somebody changed it afterwards."""
     from torch_geometric.nn import GCN
 
-    from butfor.explainer import Explainer
+    from butfor.session import Explainer
 
     torch.manual_seed(0)
     plain, hooked, exchanged = (GCN(1, 4, 2, 2).eval() for _ in range(3))

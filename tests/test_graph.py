@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.utils import k_hop_subgraph
 
-from butfor.edits import pack
+from butfor.edits.edits import pack
+from butfor.edits.space import EditSpace
 from butfor.errors import GraphError, InputError
-from butfor.graph import Graph
-from butfor.space import EditSpace
+from butfor.graph.graph import Graph
 
 
 def data_of(pairs: list[tuple[int, int]], nodes: int, **fields) -> Data:

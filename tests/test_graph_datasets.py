@@ -11,9 +11,9 @@ import torch
 from torch_geometric.data import Batch
 
 from butfor.datasets import ba_2motifs, load_graphs, load_mutagenicity
-from butfor.datasets.ids import OwnIds
-from butfor.datasets.validate import validate
 from butfor.errors import GraphError, InputError
+from butfor.graph.node_names import OwnIds
+from butfor.graph.validate import validate
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,8 @@ from torch_geometric.nn import SAGEConv
 import butfor
 from butfor.cli import main
 from butfor.datasets import describe, save_graph
-from butfor.fields import fingerprint
-from butfor.graph import Graph
+from butfor.graph.fields import fingerprint
+from butfor.graph.graph import Graph
 from butfor.testing import random_problem
 
 if TYPE_CHECKING:

@@ -19,14 +19,14 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCN
 
 import butfor
-import butfor.gcn.oracle
 import butfor.methods.exact as module
+import butfor.oracle.gcn.oracle
 from brute import Case, Pair, Truth, larger_case, pairs_of, random_case, random_model, scores_after, solve, subsets
-from butfor.explainer import Explainer
-from butfor.gcn.oracle import GCNOracle
-from butfor.goal import Goal
-from butfor.oracle import ModelOracle
-from butfor.problem import Budget
+from butfor.oracle.gcn.oracle import GCNOracle
+from butfor.oracle.general import ModelOracle
+from butfor.problem.goal import Goal
+from butfor.problem.problem import Budget
+from butfor.session import Explainer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from butfor.methods import Method
-    from butfor.oracle import Influence
-    from butfor.problem import Problem
+    from butfor.oracle.general import Influence
+    from butfor.problem.problem import Problem
 
 # As `module.WORTH_A_BOUND`: wherever there are two edits left to choose from (with none left, 0 fails), and nowhere.
 ALWAYS, NEVER = 2, 10**30

@@ -12,11 +12,11 @@ from torch_geometric.explain import DummyExplainer
 
 import butfor
 from butfor.errors import InputError
-from butfor.explainer import Explainer
 from butfor.methods import Method
 from butfor.methods.cf_gnn import INSTEAD
 from butfor.methods.greedy import NO_GRADIENT
-from butfor.problem import Budget, Proposal
+from butfor.problem.problem import Budget, Proposal
+from butfor.session import Explainer
 from butfor.testing import CHECKS, check_method, random_problem
 
 METHODS = [
@@ -182,7 +182,7 @@ def test_time_may_run_out_at_any_moment(method: Method, bounded: bool, monkeypat
         now = time.monotonic()
         monkeypatch.setattr("butfor.methods.exact.WORTH_A_BOUND", 2 if bounded else 10**9)
         ticks = itertools.chain([now] * moment, itertools.repeat(now + 3600))
-        monkeypatch.setattr("butfor.problem.time.monotonic", lambda ticks=ticks: next(ticks))
+        monkeypatch.setattr("butfor.problem.problem.time.monotonic", lambda ticks=ticks: next(ticks))
         proposal = method.solve(problem, Budget(None, seconds=60))
         monkeypatch.undo()
         assert proposal.lower_bound <= sure.lower_bound

@@ -10,8 +10,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from butfor.counterfactual import Status
-from butfor.edits import Deletion
+from butfor.edits.edits import Deletion
 from butfor.evaluation import (
     accuracy,
     evaluate,
@@ -21,6 +20,7 @@ from butfor.evaluation import (
     sparsity,
     strict_accuracy,
 )
+from butfor.result.counterfactual import Status
 from test_counterfactual import NOTHING, RESULT
 
 # Target 17 predicted in a motif: 2 of 34 edges; 1 of 10; nothing; and one predicted in the base.

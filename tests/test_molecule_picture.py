@@ -13,10 +13,10 @@ import pytest
 
 from butfor.datasets import load_graphs
 from butfor.errors import InputError
-from butfor.report.molecules.drawing import TRUTH, draw_molecule
-from butfor.report.molecules.rings import ring_systems, smallest_rings
-from butfor.report.molecules.sketch import Sketch
-from butfor.report.style import NEW, REMOVED
+from butfor.plotting.molecules.drawing import TRUTH, draw_molecule
+from butfor.plotting.molecules.rings import ring_systems, smallest_rings
+from butfor.plotting.molecules.sketch import Sketch
+from butfor.plotting.style import NEW, REMOVED
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,14 +10,14 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCN, GCNConv, GraphConv, GraphSAGE, SGConv
 
 import butfor
+from butfor.edits.space import EditSpace
 from butfor.errors import InputError, ModelError
-from butfor.goal import Goal
-from butfor.graph import Graph
+from butfor.graph.graph import Graph
 from butfor.models import fingerprint
-from butfor.oracle import ModelOracle
-from butfor.posing import WHOLE_GRAPH
-from butfor.predictor import Predictor
-from butfor.space import EditSpace
+from butfor.oracle.general import ModelOracle
+from butfor.predict.predictor import Predictor
+from butfor.problem.builder import WHOLE_GRAPH
+from butfor.problem.goal import Goal
 from butfor.testing import predict_without, random_problem
 
 
@@ -204,7 +204,7 @@ def test_features_of_another_type_than_the_model_takes() -> None:
 def test_batches_are_cut_by_edges_and_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     model, data = random_problem(1, nodes=12)
     whole = butfor.explain(model, data, range(12), butfor.CFGNN(epochs=20))
-    monkeypatch.setattr("butfor.explainer.BATCH_COLUMNS", 1)
+    monkeypatch.setattr("butfor.session.BATCH_COLUMNS", 1)
     explainer = butfor.Explainer.of(model, data, method=butfor.CFGNN(epochs=20))
     sizes = [len(numbers) for numbers, _ in explainer._batches([(node,) for node in range(12)])]
     assert sizes == [1] * 12

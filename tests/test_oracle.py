@@ -20,16 +20,16 @@ from torch_geometric.nn import (
 )
 
 import butfor
-from butfor.edits import pack
+from butfor.edits.edits import pack
+from butfor.edits.space import EditSpace
 from butfor.errors import ModelError
-from butfor.gcn.oracle import GCNOracle
-from butfor.goal import Goal
-from butfor.graph import Graph
+from butfor.graph.graph import Graph
 from butfor.models import PaperGCN
-from butfor.oracle import ModelOracle
-from butfor.posing import WHOLE_GRAPH, Poser
-from butfor.predictor import Predictor
-from butfor.space import EditSpace
+from butfor.oracle.gcn.oracle import GCNOracle
+from butfor.oracle.general import ModelOracle
+from butfor.predict.predictor import Predictor
+from butfor.problem.builder import WHOLE_GRAPH, Poser
+from butfor.problem.goal import Goal
 from butfor.testing import links, predict_without, random_problem
 
 

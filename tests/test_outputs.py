@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch_geometric import nn as gnn
 
 import butfor
-from butfor.counterfactual import Counterfactual
 from butfor.errors import InputError, ModelError
+from butfor.result.counterfactual import Counterfactual
 from butfor.testing import predict_without, random_problem
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from torch_geometric.data import Data
 import butfor
 from butfor import Deletion, Prediction, Status
 from butfor.errors import InputError
-from butfor.graph import Graph
-from butfor.report.layout import fit, place
-from butfor.report.picture import NAMED, draw
-from butfor.report.scene import Scene
-from butfor.report.style import COLOURS, REMOVED
-from butfor.report.view import View
+from butfor.graph.graph import Graph
+from butfor.plotting.excerpt import View
+from butfor.plotting.layout import fit, place
+from butfor.plotting.picture import NAMED, draw
+from butfor.plotting.scene import Scene
+from butfor.plotting.style import COLOURS, REMOVED
 
 if TYPE_CHECKING:
     from pathlib import Path

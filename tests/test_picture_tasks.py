@@ -14,11 +14,11 @@ from torch_geometric.nn import GCN, SAGEConv, global_mean_pool, to_hetero
 
 import butfor
 from butfor import Addition, Change, Counterfactual, Deletion, EditSpace, Features, Goal, Pair, Within
-from butfor.counterfactual import Status
 from butfor.errors import InputError
-from butfor.report.picture import draw
-from butfor.report.style import COLOURS, NEW, REMOVED
-from butfor.report.view import LINES, NOTED, View
+from butfor.plotting.excerpt import LINES, NOTED, View
+from butfor.plotting.picture import draw
+from butfor.plotting.style import COLOURS, NEW, REMOVED
+from butfor.result.counterfactual import Status
 from butfor.testing import random_problem
 from test_picture import collection, count, everything_inside, ids, legend, nodes, texts
 

@@ -9,10 +9,10 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.nn import GCN, GraphConv, HeteroConv, SAGEConv
 
 import butfor
-from butfor.counterfactual import Status
-from butfor.explainer import CONTRADICTS, Explainer
-from butfor.posing import WHOLE_GRAPH
-from butfor.probe import unmoved
+from butfor.predict.locality import unmoved
+from butfor.problem.builder import WHOLE_GRAPH
+from butfor.result.counterfactual import Status
+from butfor.session import CONTRADICTS, Explainer
 from butfor.testing import predict_without, random_problem
 
 

@@ -15,8 +15,8 @@ from torch_geometric.nn import GCN, GIN, GraphSAGE
 from torch_geometric.nn.models import GAT
 
 import butfor
+from butfor.edits.space import EditSpace
 from butfor.models import PaperGCN
-from butfor.space import EditSpace
 
 ARCHITECTURES = {
     "PaperGCN": lambda: PaperGCN(3, 3),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import butfor
-from butfor.explainer import Explainer
+from butfor.session import Explainer
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,8 @@ from torch_geometric import nn as pyg
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import add_remaining_self_loops, degree, softmax
 
-from butfor.soften import soft_edges
-from butfor.untouched import untouched
+from butfor.oracle.soft_edges import soft_edges
+from butfor.predict.preserved import untouched
 
 if TYPE_CHECKING:
     from collections.abc import Callable

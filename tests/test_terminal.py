@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from butfor.cli import main
 from butfor.datasets import save_graph
-from butfor.printable import printable
+from butfor.files.printable import printable
 
 LOUD = """
 import torch

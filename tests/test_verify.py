@@ -11,13 +11,13 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCN
 
 import butfor
-import butfor.verify as module
+import butfor.result.verify as module
 from butfor.errors import ModelError
-from butfor.explainer import Explainer
 from butfor.methods import Method
-from butfor.problem import Budget, Problem, Proposal
+from butfor.problem.problem import Budget, Problem, Proposal
+from butfor.result.verify import verify, verify_together
+from butfor.session import Explainer
 from butfor.testing import random_problem
-from butfor.verify import verify, verify_together
 
 
 def ladder(nodes: int = 120) -> tuple[GCN, Data]:
@@ -134,7 +134,7 @@ def test_what_was_posed_before_a_failure_is_handed_over(monkeypatch: pytest.Monk
 def test_what_was_handed_over_before_an_interruption_is_not_handed_over_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("butfor.explainer.SOON", 1e9)
+    monkeypatch.setattr("butfor.session.SOON", 1e9)
     model, data = ladder()
     stream = Explainer.of(model, data, method=butfor.Greedy()).stream(range(10))
     targets = [next(stream)[1].target]

@@ -10,19 +10,19 @@ from torch_geometric.data import Batch, Data, HeteroData
 from tqdm import tqdm
 
 from butfor.errors import InputError
-from butfor.explainer import Explainer
-from butfor.targets import Pair, as_targets, task_of
+from butfor.problem.target import Pair, as_targets, task_of
+from butfor.session import Explainer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch import Tensor, nn
 
-    from butfor.counterfactual import Counterfactual
-    from butfor.goal import Goal
+    from butfor.edits.space import EditSpace
     from butfor.methods import Method
-    from butfor.problem import Budget
-    from butfor.space import EditSpace
+    from butfor.problem.goal import Goal
+    from butfor.problem.problem import Budget
+    from butfor.result.counterfactual import Counterfactual
 
 __all__ = ["explain"]
 

@@ -21,17 +21,17 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCN
 
 from butfor.api import explain
-from butfor.goal import Goal
-from butfor.problem import Budget
-from butfor.space import EditSpace
+from butfor.edits.space import EditSpace
+from butfor.problem.goal import Goal
+from butfor.problem.problem import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from torch import Tensor, nn
 
-    from butfor.counterfactual import Counterfactual
     from butfor.methods import Method
+    from butfor.result.counterfactual import Counterfactual
 
 __all__ = ["CHECKS", "brute_force", "check_method", "links", "predict_without", "random_problem"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from butfor.explainer import Explainer
+from butfor.session import Explainer
 from butfor.testing import random_problem
 
 __all__ = ["warm_up"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from butfor.cli.interrupts import TERMINATED, exit_code, terminable, was_terminated
 from butfor.errors import ButforError, InputError
-from butfor.printable import printable
+from butfor.files.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

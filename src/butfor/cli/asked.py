@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from butfor.cli.nodes import parse_graphs, parse_links, parse_nodes
 from butfor.cli.output import progress, stream
 from butfor.errors import ButforError, InputError
-from butfor.explainer import Explainer
 from butfor.runs import Run
 from butfor.runs.store import RunOfGraphs
+from butfor.session import Explainer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from butfor.cli.source import Subject
-    from butfor.counterfactual import Counterfactual
-    from butfor.predictor import Task
-    from butfor.targets import Pair
+    from butfor.predict.predictor import Task
+    from butfor.problem.target import Pair
+    from butfor.result.counterfactual import Counterfactual
 
 __all__ = ["Asked", "Targets", "WholeGraphs", "WithinGraph"]
 

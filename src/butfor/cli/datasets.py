@@ -67,7 +67,7 @@ def _print_generators(seed: int) -> None:
     import numpy as np
 
     from butfor.datasets import GENERATORS
-    from butfor.graph import Graph
+    from butfor.graph.graph import Graph
     from butfor.paper import PAPER
 
     rows = []
@@ -108,7 +108,7 @@ def _print_generators(seed: int) -> None:
 def _print_one(name: str, data: "Data", sha256: str) -> None:
     import torch
 
-    from butfor.graph import Graph
+    from butfor.graph.graph import Graph
 
     graph = Graph.of(data)
     source, target = data.edge_index

@@ -12,20 +12,20 @@ from butfor.cli.source import Seed
 from butfor.datasets import GENERATORS, describe
 from butfor.errors import StoreError
 from butfor.evaluation import evaluate
-from butfor.explainer import Explainer
 from butfor.methods import CFGNN, Exact, Greedy, KeepEgo, RandomPerturbation, RemoveEgo
 from butfor.models import save_checkpoint, trained_gcn
 from butfor.paper import PAPER
 from butfor.runs import Run, Store
+from butfor.session import Explainer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch_geometric.data import Data
 
-    from butfor.counterfactual import Counterfactual
     from butfor.methods import Method
     from butfor.paper import PaperDataset
+    from butfor.result.counterfactual import Counterfactual
 
 __all__ = ["demo"]
 

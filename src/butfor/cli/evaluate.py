@@ -11,17 +11,17 @@ from butfor.cli.metrics_table import Measured, print_metrics
 from butfor.cli.origin import check_origin, graph_of
 from butfor.cli.output import note, read_noted
 from butfor.cli.source import Source, Subject
-from butfor.edits import Deletion
+from butfor.edits.edits import Deletion
 from butfor.errors import InputError, StoreError
 from butfor.evaluation import Measure, Metrics, motif_edges
 from butfor.evaluation import evaluate as all_metrics
-from butfor.explainer import Explainer
 from butfor.paper import dataset_of
+from butfor.session import Explainer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from butfor.counterfactual import Counterfactual
+    from butfor.result.counterfactual import Counterfactual
 
 __all__ = ["evaluate"]
 

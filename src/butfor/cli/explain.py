@@ -16,16 +16,16 @@ from butfor.cli.output import note, say
 from butfor.cli.rules import read_space
 from butfor.cli.source import Seed, Source
 from butfor.errors import ButforError
-from butfor.explainer import Explainer
-from butfor.goal import Goal
+from butfor.files.printable import printable
 from butfor.methods import METHODS
-from butfor.printable import printable
-from butfor.problem import Budget
+from butfor.problem.goal import Goal
+from butfor.problem.problem import Budget
 from butfor.runs import Outcome, Store
 from butfor.runs.store import check_out
+from butfor.session import Explainer
 
 if TYPE_CHECKING:
-    from butfor.counterfactual import Counterfactual
+    from butfor.result.counterfactual import Counterfactual
 
     MethodName = str
     Flags = Any

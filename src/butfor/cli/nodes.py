@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from butfor.datasets.ids import OwnIds
 from butfor.errors import InputError
-from butfor.plain import shown
-from butfor.reading import read_bytes
-from butfor.targets import Pair
+from butfor.files.json_values import shown
+from butfor.files.reading import read_bytes
+from butfor.graph.node_names import OwnIds
+from butfor.problem.target import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

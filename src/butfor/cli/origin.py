@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from butfor.errors import StoreError
-from butfor.graph import Graph
+from butfor.graph.graph import Graph
 from butfor.models import fingerprint
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from butfor.cli.source import Subject
-    from butfor.counterfactual import Counterfactual
+    from butfor.result.counterfactual import Counterfactual
 
 __all__ = ["check_origin", "graph_of"]
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
-from butfor.printable import printable
+from butfor.files.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from butfor.counterfactual import Counterfactual
-    from butfor.explainer import Explainer
-    from butfor.targets import Target
+    from butfor.problem.target import Target
+    from butfor.result.counterfactual import Counterfactual
+    from butfor.session import Explainer
 
 __all__ = ["note", "print_table", "progress", "read_noted", "say", "stream"]
 
@@ -82,7 +82,7 @@ def stream(
     explainer: Explainer, targets: Sequence[Target], label: str = "explaining", quiet: bool = False
 ) -> Iterator[Counterfactual]:
     """Results as they come, with a progress bar on standard error if that is a terminal."""
-    from butfor.threads import threads_for
+    from butfor.models.threads import threads_for
 
     results = (result for _, result in explainer.stream(targets))
     with threads_for(explainer.graph.data.num_edges):

@@ -8,10 +8,10 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from butfor.cli.nodes import parse_edges, places_of
+from butfor.edits.space import EditSpace, Features, Within
 from butfor.errors import InputError
-from butfor.plain import MOST, shown
-from butfor.reading import read_json
-from butfor.space import EditSpace, Features, Within
+from butfor.files.json_values import MOST, shown
+from butfor.files.reading import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from butfor.errors import InputError, StoreError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from butfor.counterfactual import Counterfactual
+    from butfor.result.counterfactual import Counterfactual
 
 __all__ = ["show"]
 

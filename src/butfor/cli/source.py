@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter, validators
 
 from butfor.errors import ButforError, GraphError, InputError, ModelError, one_line
-from butfor.reading import reading
+from butfor.files.reading import reading
 
 if TYPE_CHECKING:
     from torch import nn

@@ -11,7 +11,7 @@ from cyclopts import Group, Parameter
 from butfor.cli.output import say
 from butfor.cli.source import GraphOptions, Seed, read_graphs
 from butfor.errors import GraphError, InputError
-from butfor.limits import check_size
+from butfor.files.limits import check_size
 from butfor.models.graph_classifier import Conv, Readout
 
 if TYPE_CHECKING:

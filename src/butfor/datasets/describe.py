@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..fields import fingerprint
-from .validate import validate
+from butfor.graph.fields import fingerprint
+from butfor.graph.validate import validate
 
 if TYPE_CHECKING:
     import os

@@ -13,15 +13,15 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.storage import BaseStorage, EdgeStorage, GlobalStorage, NodeStorage
 
-from ..errors import GraphError, InputError
-from ..limits import array_bytes, check_size
-from ..plain import shown
-from ..reading import check_file, reading
-from .npz import laid_out, read_npz
-from .planetoid import read_planetoid
-from .tables import read_tables
-from .tu import read_tu
-from .validate import check_name, check_plain, is_of_edges, validate
+from butfor.datasets.npz import laid_out, read_npz
+from butfor.datasets.planetoid import read_planetoid
+from butfor.datasets.tables import read_tables
+from butfor.datasets.tu import read_tu
+from butfor.errors import GraphError, InputError
+from butfor.files.json_values import shown
+from butfor.files.limits import array_bytes, check_size
+from butfor.files.reading import check_file, reading
+from butfor.graph.validate import check_name, check_plain, is_of_edges, validate
 
 if TYPE_CHECKING:
     import os

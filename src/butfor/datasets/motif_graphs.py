@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from ..errors import InputError
-from .synthetic import _HOUSE, _barabasi_albert, _Motif
+from butfor.datasets.synthetic import _HOUSE, _barabasi_albert, _Motif
+from butfor.errors import InputError
 
 __all__ = ["ba_2motifs"]
 

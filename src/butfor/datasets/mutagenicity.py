@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import GraphError
-from .files import load_graphs
+from butfor.datasets.files import load_graphs
+from butfor.errors import GraphError
 
 if TYPE_CHECKING:
     import os

@@ -19,11 +19,11 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.utils import coalesce, remove_self_loops
 
-from ..errors import GraphError
-from ..limits import array_bytes, check_size
-from ..plain import shown
-from ..reading import read_bytes, reading
-from .validate import validate
+from butfor.errors import GraphError
+from butfor.files.json_values import shown
+from butfor.files.limits import array_bytes, check_size
+from butfor.files.reading import read_bytes, reading
+from butfor.graph.validate import validate
 
 if TYPE_CHECKING:
     from pathlib import Path

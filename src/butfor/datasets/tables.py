@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from ..errors import GraphError
-from ..limits import array_bytes, check_size
-from ..plain import shown
-from ..reading import check_file, reading
-from .validate import check_name, validate
+from butfor.errors import GraphError
+from butfor.files.json_values import shown
+from butfor.files.limits import array_bytes, check_size
+from butfor.files.reading import check_file, reading
+from butfor.graph.validate import check_name, validate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

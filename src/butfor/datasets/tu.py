@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from ..errors import GraphError
-from ..limits import array_bytes, check_size
-from ..reading import read_bytes, reading
-from .validate import validate
+from butfor.errors import GraphError
+from butfor.files.limits import array_bytes, check_size
+from butfor.files.reading import read_bytes, reading
+from butfor.graph.validate import validate
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from butfor.errors import InputError
-from butfor.report.style import COLOURS, DPI, FAINT, INK, QUIET, REMOVED, plain
+from butfor.plotting.style import COLOURS, DPI, FAINT, INK, QUIET, REMOVED, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

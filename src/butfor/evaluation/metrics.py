@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from butfor.counterfactual import Status
+from butfor.result.counterfactual import Status
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch_geometric.data import Data
 
-    from butfor.counterfactual import Counterfactual
+    from butfor.result.counterfactual import Counterfactual
 
 __all__ = [
     "Measure",

@@ -22,12 +22,12 @@ import torch
 import torch.nn.functional as F
 
 from butfor.checks import check_whole
-from butfor.edits import pack
+from butfor.edits.edits import pack
 from butfor.errors import InputError
 from butfor.methods.base import Method
 from butfor.methods.greedy import Greedy, pruned
-from butfor.problem import Proposal
-from butfor.untouched import MODEL_LOCK
+from butfor.predict.preserved import MODEL_LOCK
+from butfor.problem.problem import Proposal
 
 with warnings.catch_warnings():
     # PyG calls all of `contrib` experimental, once, when it is imported.
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from butfor.oracle import Relaxation
-    from butfor.problem import Answers, Budget, Meter, Problem
+    from butfor.oracle.general import Relaxation
+    from butfor.problem.problem import Answers, Budget, Meter, Problem
 
 __all__ = ["GRBCD", "PRBCD"]
 

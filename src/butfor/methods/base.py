@@ -12,7 +12,7 @@ from butfor.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from butfor.problem import Budget, Problem, Proposal
+    from butfor.problem.problem import Budget, Problem, Proposal
 
 __all__ = ["BatchMethod", "Method"]
 
@@ -21,7 +21,7 @@ class Method(ABC):
     """A frozen dataclass of hyper-parameters with one verb.
 
     A method keeps no state between calls, reads no files, shows no progress and does not declare its
-    own success: it proposes, and `butfor.verify` decides. `butfor.testing.check_method` is the contract.
+    own success: it proposes, and `butfor.result.verify` decides. `butfor.testing.check_method` is the contract.
     """
 
     def __post_init__(self) -> None:

@@ -9,19 +9,19 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from butfor.edits import pack
+from butfor.edits.edits import pack
 from butfor.errors import InputError
 from butfor.methods.base import BatchMethod
 from butfor.methods.greedy import Greedy
-from butfor.problem import Proposal
+from butfor.problem.problem import Proposal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torch import Tensor
 
-    from butfor.oracle import Relaxation
-    from butfor.problem import Budget, Problem
+    from butfor.oracle.general import Relaxation
+    from butfor.problem.problem import Budget, Problem
 
 __all__ = ["CFGNN"]
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from butfor.errors import InputError
 from butfor.methods.base import Method
-from butfor.problem import Proposal
+from butfor.problem.problem import Proposal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from butfor.problem import Budget, Problem
+    from butfor.problem.problem import Budget, Problem
 
 __all__ = ["KeepEgo", "RemoveEgo"]
 

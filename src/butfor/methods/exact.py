@@ -14,7 +14,7 @@ import numpy as np
 from butfor.errors import InputError
 from butfor.methods.base import Method
 from butfor.methods.greedy import Greedy
-from butfor.problem import Budget, Proposal
+from butfor.problem.problem import Budget, Proposal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from butfor.oracle import Influence
-    from butfor.problem import Meter, Problem
+    from butfor.oracle.general import Influence
+    from butfor.problem.problem import Meter, Problem
 
 __all__ = ["Exact"]
 

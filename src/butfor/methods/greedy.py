@@ -9,14 +9,14 @@ import numpy as np
 
 from butfor.errors import InputError
 from butfor.methods.base import Method
-from butfor.problem import Proposal
+from butfor.problem.problem import Proposal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from butfor.problem import Budget, Meter, Problem
+    from butfor.problem.problem import Budget, Meter, Problem
 
 __all__ = ["NO_GRADIENT", "Descent", "Greedy", "pruned"]
 

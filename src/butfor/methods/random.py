@@ -10,10 +10,10 @@ import torch
 
 from butfor.errors import InputError
 from butfor.methods.base import Method
-from butfor.problem import Proposal
+from butfor.problem.problem import Proposal
 
 if TYPE_CHECKING:
-    from butfor.problem import Budget, Problem
+    from butfor.problem.problem import Budget, Problem
 
 __all__ = ["RandomPerturbation"]
 

@@ -10,15 +10,15 @@ import numpy as np
 from butfor.checks import is_whole
 from butfor.errors import InputError
 from butfor.methods.base import Method
-from butfor.methods.question import Question, described
-from butfor.problem import Proposal
+from butfor.methods.explainer_masks import Question, described
+from butfor.problem.problem import Proposal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import nn
     from torch_geometric.explain import ExplainerAlgorithm
 
-    from butfor.problem import Budget, Problem
+    from butfor.problem.problem import Budget, Problem
 
     # What one explainer said about one model, by all that it read.
     Memory = dict[tuple[nn.Module, ExplainerAlgorithm | None, str], NDArray[np.float64]]

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from safetensors.torch import save as to_bytes
 
-from ..datasets.atomic import atomic_write
-from ..errors import ModelError
-from ..plain import Misfit, flag, items, record, shown, text, whole
-from ..reading import read_bytes, read_json, reading
-from .gcn import PaperGCN
-from .graph_classifier import GraphClassifier
-from .weights import load_weights, state_of
+from butfor.errors import ModelError
+from butfor.files.atomic import atomic_write
+from butfor.files.json_values import Misfit, flag, items, record, shown, text, whole
+from butfor.files.reading import read_bytes, read_json, reading
+from butfor.models.gcn import PaperGCN
+from butfor.models.graph_classifier import GraphClassifier
+from butfor.models.weights import load_weights, state_of
 
 if TYPE_CHECKING:
     import os
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-    from .graph_training import GraphTraining
-    from .training import TrainingResult
+    from butfor.models.graph_training import GraphTraining
+    from butfor.models.training import TrainingResult
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
 
-from ..errors import ModelError
+from butfor.errors import ModelError
 
 __all__ = ["PaperGCN"]
 

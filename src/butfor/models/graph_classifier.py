@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv, GINConv, global_add_pool, global_max_pool, global_mean_pool
 
-from ..errors import ModelError
+from butfor.errors import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,18 +10,18 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from ..datasets.validate import validate
-from ..errors import GraphError, InputError, ModelError
-from ..threads import threads_for
-from .graph_classifier import GraphClassifier
-from .training import seeded, share
+from butfor.errors import GraphError, InputError, ModelError
+from butfor.graph.validate import validate
+from butfor.models.graph_classifier import GraphClassifier
+from butfor.models.threads import threads_for
+from butfor.models.training import seeded, share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch_geometric.data import Data
 
-    from .graph_classifier import Conv, Readout
+    from butfor.models.graph_classifier import Conv, Readout
 
 __all__ = ["GraphTraining", "trained_graph_classifier"]
 

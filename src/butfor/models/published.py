@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from ..datasets.npz import read_arrays
-from ..errors import ModelError
-from ..reading import reading
-from .gcn import PaperGCN
-from .weights import fit_weights
+from butfor.datasets.npz import read_arrays
+from butfor.errors import ModelError
+from butfor.files.reading import reading
+from butfor.models.gcn import PaperGCN
+from butfor.models.weights import fit_weights
 
 if TYPE_CHECKING:
     import os

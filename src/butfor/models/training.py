@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from ..datasets.validate import validate
-from ..errors import GraphError, ModelError
-from ..threads import threads_for
-from .gcn import PaperGCN
+from butfor.errors import GraphError, ModelError
+from butfor.graph.validate import validate
+from butfor.models.gcn import PaperGCN
+from butfor.models.threads import threads_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,9 +11,9 @@ from safetensors.torch import load as from_bytes
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from ..errors import ModelError
-from ..fields import raw
-from ..reading import read_bytes, reading
+from butfor.errors import ModelError
+from butfor.files.reading import read_bytes, reading
+from butfor.graph.fields import raw
 
 if TYPE_CHECKING:
     import os

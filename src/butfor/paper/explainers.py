@@ -25,12 +25,12 @@ from torch_geometric.explain import AttentionExplainer, CaptumExplainer, PGExpla
 from torch_geometric.nn import GATConv, GATv2Conv, TransformerConv
 
 from butfor.errors import InputError
-from butfor.explainer import Explainer
-from butfor.graph import Graph
-from butfor.methods.question import Question
+from butfor.graph.graph import Graph
+from butfor.methods.explainer_masks import Question
 from butfor.methods.subgraph import RemoveSubgraph
 from butfor.models import fingerprint
-from butfor.untouched import untouched
+from butfor.predict.preserved import untouched
+from butfor.session import Explainer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

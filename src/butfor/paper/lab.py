@@ -7,18 +7,18 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from butfor.errors import StoreError
-from butfor.explainer import Explainer
 from butfor.paper.published import PAPER
 from butfor.paper.subjects import Ready, Subject, open_fresh, open_published
-from butfor.problem import Budget
+from butfor.problem.problem import Budget
 from butfor.runs import Run, read_results
+from butfor.session import Explainer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from butfor.counterfactual import Counterfactual
     from butfor.methods import Method
+    from butfor.result.counterfactual import Counterfactual
 
 __all__ = ["Ask", "Lab"]
 

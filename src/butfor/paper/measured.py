@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from butfor.counterfactual import Status
 from butfor.evaluation import evaluate
 from butfor.paper.cells import NOTHING, difference, number, spread
+from butfor.result.counterfactual import Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,13 +9,13 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from butfor.datasets.atomic import atomic_write
 from butfor.errors import StoreError
+from butfor.files.atomic import atomic_write
+from butfor.files.json_values import Misfit, items, number, record, text
+from butfor.files.reading import read_json
 from butfor.paper.page import page
 from butfor.paper.parts import PARTS
 from butfor.paper.sections import Section
-from butfor.plain import Misfit, items, number, record, text
-from butfor.reading import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from butfor.evaluation.tables import Table
-from butfor.plain import Misfit, items, record, shown, text, whole
+from butfor.files.json_values import Misfit, items, record, shown, text, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +30,7 @@ class Picture:
         """Draw a figure into both files."""
         import matplotlib
 
-        from butfor.report.style import DPI
+        from butfor.plotting.style import DPI
 
         folder.mkdir(parents=True, exist_ok=True)
         # Without a date and with ids that are not random the same figure is the same file.

@@ -9,10 +9,10 @@ import torch
 
 from butfor.datasets import GENERATORS, describe, load_graph
 from butfor.errors import GraphError, ModelError, StoreError
-from butfor.explainer import Explainer
 from butfor.models import load_checkpoint, load_published, save_checkpoint, trained_gcn
 from butfor.models.gcn import PaperGCN
 from butfor.paper.published import PAPER
+from butfor.session import Explainer
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from butfor.errors import InputError
-from butfor.explainer import Explainer
 from butfor.methods import BatchMethod, RemoveSubgraph
+from butfor.models.threads import threads_for
 from butfor.paper.explainers import trained
 from butfor.runs import Store
-from butfor.threads import threads_for
+from butfor.session import Explainer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from butfor.counterfactual import Counterfactual
     from butfor.methods import Method
     from butfor.paper.lab import Ask, Lab
     from butfor.paper.subjects import Subject
+    from butfor.result.counterfactual import Counterfactual
 
 __all__ = ["carry_out"]
 

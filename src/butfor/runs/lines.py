@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from butfor.counterfactual import SCHEMA, Counterfactual, Status
 from butfor.errors import StoreError
-from butfor.reading import from_json, reading
+from butfor.files.reading import from_json, reading
+from butfor.result.counterfactual import SCHEMA, Counterfactual, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from butfor.errors import StoreError
-from butfor.reading import check_file, reading
+from butfor.files.reading import check_file, reading
 from butfor.runs.lines import read_lines, to_line, why
 
 # Windows has no advisory locks of this kind; two runs on one file are then not noticed.
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from torch_geometric.data import Data
 
-    from butfor.counterfactual import Counterfactual, Status
-    from butfor.explainer import Explainer
+    from butfor.result.counterfactual import Counterfactual, Status
+    from butfor.session import Explainer
 
 __all__ = ["Outcome", "Run", "RunOfGraphs", "Store", "check_out", "read_results"]
 
@@ -101,7 +101,7 @@ class RunOfGraphs:
             return self.first.difference(result)
         if not 0 <= number < len(self.graphs):
             return f"other graphs ({result.called} instead of 0 to {len(self.graphs) - 1})"
-        from butfor.graph import Graph  # here, as it takes long to import
+        from butfor.graph.graph import Graph  # here, as it takes long to import
 
         graph = Graph.of(self.graphs[number], self.directed)
         difference = replace(self.first, graph_id=graph.fingerprint(), directed=graph.directed).difference(result)

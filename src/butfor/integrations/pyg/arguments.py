@@ -12,16 +12,16 @@ from torch import Tensor, nn
 from torch_geometric.data import Data, HeteroData
 
 from butfor.checks import check_whole
-from butfor.datasets.validate import check_plain
 from butfor.errors import InputError, ModelError, one_line
-from butfor.fields import EDGE_FIELDS, node_fields
-from butfor.targets import Pair
-from butfor.untouched import untouched
+from butfor.graph.fields import EDGE_FIELDS, node_fields
+from butfor.graph.validate import check_plain
+from butfor.predict.preserved import untouched
+from butfor.problem.target import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from butfor.predictor import Task
+    from butfor.predict.predictor import Task
 
 __all__ = ["Arguments", "call", "chosen_rows"]
 

@@ -13,24 +13,24 @@ from torch_geometric.explain import Explanation, HeteroExplanation
 from torch_geometric.explain.algorithm import ExplainerAlgorithm
 from torch_geometric.explain.config import ExplanationType, MaskType, ModelMode, ModelReturnType, ModelTaskLevel
 
-from butfor.edits import Deletion
+from butfor.edits.edits import Deletion
+from butfor.edits.space import EditSpace
 from butfor.errors import InputError, ModelError
-from butfor.explainer import Explainer, check_settings
-from butfor.goal import Goal
 from butfor.integrations.pyg.arguments import Arguments, call, chosen_rows
 from butfor.integrations.pyg.parts import Part, check_batch
-from butfor.space import EditSpace
-from butfor.targets import key_of
+from butfor.problem.goal import Goal
+from butfor.problem.target import key_of
+from butfor.session import Explainer, check_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from butfor.counterfactual import Counterfactual
-    from butfor.graph import Graph
+    from butfor.graph.graph import Graph
     from butfor.methods import Method
-    from butfor.predictor import Task
-    from butfor.problem import Budget
-    from butfor.targets import Target
+    from butfor.predict.predictor import Task
+    from butfor.problem.problem import Budget
+    from butfor.problem.target import Target
+    from butfor.result.counterfactual import Counterfactual
 
 __all__ = ["CounterfactualExplainer"]
 

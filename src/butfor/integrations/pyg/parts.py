@@ -9,7 +9,7 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
 from butfor.errors import InputError, ModelError
-from butfor.fields import EDGE_FIELDS
+from butfor.graph.fields import EDGE_FIELDS
 
 __all__ = ["Part", "check_batch"]
 

@@ -19,11 +19,11 @@ from butfor.paper.published import INSIGNIFICANT, PAPER
 from butfor.paper.sections import Section
 
 if TYPE_CHECKING:
-    from butfor.counterfactual import Counterfactual
     from butfor.evaluation.significance import Difference
     from butfor.evaluation.tables import Value
     from butfor.paper.lab import Lab
     from butfor.paper.subjects import Subject
+    from butfor.result.counterfactual import Counterfactual
 
 __all__ = ["asks", "section"]
 

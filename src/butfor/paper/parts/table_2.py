@@ -24,7 +24,7 @@ from butfor.paper.measured import (
 )
 from butfor.paper.published import LITERATURE
 from butfor.paper.sections import Section
-from butfor.problem import Budget
+from butfor.problem.problem import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

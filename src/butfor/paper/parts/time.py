@@ -12,17 +12,17 @@ import numpy as np
 from tqdm import tqdm
 
 from butfor.api import explain
-from butfor.datasets.atomic import atomic_write
 from butfor.evaluation.tables import Table
-from butfor.explainer import versions
+from butfor.files.atomic import atomic_write
 from butfor.methods import CFGNN, RemoveSubgraph
 from butfor.models import PaperGCN
+from butfor.models.threads import threads_for
 from butfor.paper.cells import number
 from butfor.paper.dense import dense_cf_gnn
 from butfor.paper.explainers import explainers_for, trained
 from butfor.paper.parts.table_2 import LABELS, methods
 from butfor.paper.sections import Section
-from butfor.threads import threads_for
+from butfor.session import versions
 
 if TYPE_CHECKING:
     from butfor.evaluation.tables import Value

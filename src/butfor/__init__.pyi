@@ -1,0 +1,30 @@
+# The public names of butfor: the one list of them, read by type checkers and by `lazy_loader`.
+
+from . import datasets as datasets
+from . import evaluation as evaluation
+from . import models as models
+from .api import explain as explain
+from .edits.edits import Addition as Addition
+from .edits.edits import Change as Change
+from .edits.edits import Deletion as Deletion
+from .edits.space import EditSpace as EditSpace
+from .edits.space import Features as Features
+from .edits.space import Within as Within
+from .errors import ButforError as ButforError
+from .methods import CFGNN as CFGNN
+from .methods import GRBCD as GRBCD
+from .methods import PRBCD as PRBCD
+from .methods import Exact as Exact
+from .methods import Greedy as Greedy
+from .methods import KeepEgo as KeepEgo
+from .methods import RandomPerturbation as RandomPerturbation
+from .methods import RemoveEgo as RemoveEgo
+from .methods import RemoveSubgraph as RemoveSubgraph
+from .problem.goal import Goal as Goal
+from .problem.problem import Budget as Budget
+from .problem.target import Pair as Pair
+from .result.counterfactual import Counterfactual as Counterfactual
+from .result.counterfactual import Prediction as Prediction
+from .result.counterfactual import Status as Status
+from .session import Explainer as Explainer
+from .version import __version__ as __version__

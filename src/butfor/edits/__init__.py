@@ -1,0 +1,1 @@
+"""What may be changed about a graph, and the numbered edits of one target."""

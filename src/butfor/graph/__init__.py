@@ -1,0 +1,1 @@
+"""A graph, the neighbourhood of a target in it, and what identifies it."""

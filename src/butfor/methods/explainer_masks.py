@@ -1,0 +1,247 @@
+"""Putting a problem to one of PyG's explainers: what it is asked, and what it makes of the edges."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import logging
+import threading
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+
+from butfor.edits.edits import pack
+from butfor.errors import InputError, ModelError
+from butfor.graph.fields import raw
+from butfor.models import fingerprint
+from butfor.predict.batch import Copies
+from butfor.predict.preserved import untouched
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+    from torch_geometric.explain import Explainer, ExplainerAlgorithm
+
+    from butfor.problem.problem import Problem
+
+__all__ = ["Question", "described"]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What one of PyG's explainers is asked about one target.
+
+    Attributes:
+        x: the features of the neighbourhood.
+        edge_index: its edges, also those that cannot matter, self-loops last.
+        arguments: what else the model is given.
+        index: the row of the model's output that is explained; None for all.
+        setting: how PyG is told what kind of model this is.
+        lower: whether the model returns one number and the answer is that it lies below the threshold.
+        columns: for each edge here its column in the neighbourhood.
+    """
+
+    x: Tensor
+    edge_index: Tensor
+    arguments: dict[str, Any]
+    index: int | None
+    setting: dict[str, str]
+    lower: bool
+    columns: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, problem: Problem) -> Question:
+        """The question that a problem poses.
+
+        Raises:
+            InputError: PyG's explainers cannot be asked about such a graph or model.
+        """
+        predictor, near = problem.predictor, problem.edits.neighbourhood
+        if problem.graph.types is not None or (predictor.task == "link" and "edge_label_index" not in predictor.takes):
+            raise InputError(
+                "RemoveSubgraph asks one of PyG's explainers, which want a graph of one type and a model that can be "
+                "called as model(x, edge_index, ...); use Greedy or Exact"
+            )
+        # Layers that see to self-loops themselves put them last, and PyG does not always follow with the mask.
+        columns = np.argsort(near.edge_index[0] == near.edge_index[1], kind="stable")
+        copies = replace(
+            Copies.of([(problem.edits, pack([()]))]),
+            edge_index=near.edge_index[:, columns],
+            columns=near.edges[columns],
+        )
+        inputs = predictor.inputs(copies)
+        arguments = dict(inputs.fields)
+        if predictor.task == "link":
+            arguments["edge_label_index"] = inputs.centres.T
+        if predictor.wants_batch:
+            arguments["batch"] = inputs.batch
+        index = None if predictor.task == "graph" else 0 if predictor.task == "link" else int(inputs.centres[0, 0])
+        setting = {
+            "mode": "multiclass_classification" if predictor.threshold is None else "regression",
+            "task_level": "edge" if predictor.task == "link" else predictor.task,
+            "return_type": "probs" if predictor.probabilities else "raw",
+        }
+        lower = predictor.threshold is not None and problem.before == 0
+        return cls(inputs.x, inputs.edge_index, arguments, index, setting, lower, columns)
+
+    def digest(self, model: nn.Module, algorithm: ExplainerAlgorithm, seed: int) -> str:
+        """A hash of all that the answer depends on, as far as model and explainer show it."""
+        # The coefficients of a class are shared by its instances, and changed by whoever makes one with others.
+        explainer = described(algorithm), _weights(algorithm), getattr(algorithm, "coeffs", None)
+        digest = hashlib.sha256(
+            repr((fingerprint(model), explainer, seed, self.index, self.setting, self.lower)).encode()
+        )
+        for name, value in {"x": self.x, "edge_index": self.edge_index, **self.arguments}.items():
+            digest.update(f"\0{name}\0{value.dtype}\0{tuple(value.shape)}\0".encode())
+            digest.update(raw(value))
+        return digest.hexdigest()
+
+    def explainer(self, algorithm: ExplainerAlgorithm, model: nn.Module) -> Explainer:
+        """PyG's explainer with this algorithm, which is changed, and this model, which is marked.
+
+        Raises:
+            InputError: the algorithm does not support such questions.
+        """
+        from torch_geometric.explain import Explainer
+
+        with _overheard() as reasons:
+            for kind in ("model", "phenomenon"):
+                try:
+                    return Explainer(
+                        _Called(model, tuple(self.arguments), self.lower),
+                        algorithm,
+                        explanation_type=kind,
+                        edge_mask_type="object",
+                        model_config=self.setting,
+                    )
+                except ValueError as error:
+                    refusal = str(error)
+        name, level, why = type(algorithm).__name__, self.setting["task_level"], dict.fromkeys(reasons)
+        raise InputError(
+            f"{name} cannot be asked to explain this {level}-level prediction: {'; '.join(why) or refusal}"
+        )
+
+    def ask(self, algorithm: ExplainerAlgorithm, model: nn.Module, seed: int) -> NDArray[np.float64]:
+        """The mask of each column of the neighbourhood.
+
+        Raises:
+            InputError: the algorithm does not support such questions, or it has not been trained.
+            ModelError: it fails on this model, or gives no mask of edges.
+        """
+        from torch_geometric.explain import CaptumExplainer
+
+        # PyG's explainers leave marks on the layers they explain, and keep what they did last.
+        model, algorithm = copy.deepcopy(model).eval(), copy.deepcopy(algorithm)
+        explainer = self.explainer(algorithm, model)
+        # Captum's hooks want gradients everywhere, also before the first edge comes into play.
+        x = (
+            self.x.clone().requires_grad_()
+            if isinstance(algorithm, CaptumExplainer) and self.x.is_floating_point()
+            else self.x
+        )
+        with untouched(model), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+            # And it tells of every one that it sets.
+            warnings.filterwarnings("ignore", module=r"captum\.")
+            torch.manual_seed(seed)
+            try:
+                explanation = explainer(x, self.edge_index, **self.target(explainer), **self._given)
+            except Exception as error:
+                raise _failure(algorithm, model, error) from error
+        mask = explanation.get("edge_mask")
+        if mask is None:
+            raise ModelError(f"{type(algorithm).__name__} gives no edge mask, so there are no edges to rank")
+        values = np.empty(len(self.columns))
+        values[self.columns] = mask.detach().cpu().double().numpy()
+        return values
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        return self.arguments if self.index is None else {**self.arguments, "index": self.index}
+
+    def target(self, explainer: Explainer) -> dict[str, Tensor]:
+        """What a phenomenon is: here also what the model predicts."""
+        if explainer.explanation_type.value == "model":
+            return {}
+        prediction = explainer.get_prediction(self.x, self.edge_index, **self.arguments)
+        return {"target": explainer.get_target(prediction)}
+
+
+class _Called(nn.Module):
+    """A model that can be called with its further arguments by position, as Captum does, whatever their places are.
+
+    The number of a model that returns one is turned around where it lies below the threshold: explainers tell what
+    makes it large, and the question is what keeps it where it is.
+    """
+
+    def __init__(self, model: nn.Module, names: tuple[str, ...], lower: bool) -> None:
+        super().__init__()
+        self.model, self.names, self.lower = model, names, lower
+
+    def forward(self, x: Tensor, edge_index: Tensor, *values: Any, **named: Any) -> Tensor:
+        out: Tensor = self.model(x, edge_index, **dict(zip(self.names, values, strict=False)), **named)
+        return -out if self.lower else out
+
+
+def described(explainer: ExplainerAlgorithm) -> str:
+    """An explainer with its settings and, where it has learnt something, a fingerprint of that."""
+    from torch_geometric.explain import ExplainerAlgorithm
+
+    if type(explainer).__repr__ is not ExplainerAlgorithm.__repr__:
+        return repr(explainer)
+    settings: dict[str, object] = {}
+    for name, value in vars(explainer).items():
+        if isinstance(value, (int, float, str)) and name != "training" and not name.startswith("_"):
+            settings[name] = value
+        elif isinstance(value, type):  # Captum's method, whose own settings are in kwargs
+            settings[name] = value.__name__
+        elif name == "kwargs" and value:
+            settings[name] = value
+    if next(explainer.parameters(), None) is not None:
+        settings["weights"] = _weights(explainer)
+    return f"{type(explainer).__name__}({', '.join(f'{name}={value!r}' for name, value in settings.items())})"
+
+
+def _weights(explainer: ExplainerAlgorithm) -> str | None:
+    """A fingerprint of what an explainer has learnt; None where it has not begun to."""
+    return None if any(map(is_lazy, explainer.parameters())) else fingerprint(explainer)
+
+
+def _failure(algorithm: ExplainerAlgorithm, model: nn.Module, error: Exception) -> InputError | ModelError:
+    from torch_geometric.explain import PGExplainer
+
+    what = (str(error).strip() or type(error).__name__).splitlines()[0]
+    if isinstance(algorithm, PGExplainer) and isinstance(error, ValueError):
+        return InputError(
+            f"{what} Or let butfor do it: butfor.paper.explainers.trained_pg_explainer(model, data) gives one that is"
+        )
+    return ModelError(f"{type(algorithm).__name__} cannot explain {type(model).__name__}: {what}")
+
+
+@contextmanager
+def _overheard() -> Iterator[list[str]]:
+    """What PyG logs meanwhile; it is kept from the user's log, as a refusal of one kind of question is no error."""
+    said: list[str] = []
+    me = threading.get_ident()
+
+    def listen(record: logging.LogRecord) -> bool:
+        if record.thread == me:
+            said.append(record.getMessage())
+        return record.thread != me
+
+    root = logging.getLogger()
+    # Without any handler, logging.error would set up logging for the whole program.
+    silent = logging.NullHandler()
+    root.addHandler(silent)
+    root.addFilter(listen)
+    try:
+        yield said
+    finally:
+        root.removeFilter(listen)
+        root.removeHandler(silent)

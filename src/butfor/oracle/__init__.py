@@ -1,0 +1,1 @@
+"""What does the model say after these edits? The interface, the general oracle, and fast ones."""

@@ -1,0 +1,254 @@
+"""What of a neighbourhood a picture shows: all of it, or what lies nearest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import coo_array, csgraph, csr_array
+
+from butfor.edits.edits import Addition, Deletion
+from butfor.errors import InputError
+from butfor.problem.target import Pair, key_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from butfor.graph.graph import Flow, Graph, Link, LinkKey, Neighbourhood
+    from butfor.plotting.scene import Scene
+    from butfor.result.counterfactual import Counterfactual
+
+__all__ = ["ADD", "OTHER", "PREDICTED", "REMOVE", "View", "adjacency"]
+
+# What a line between two nodes is: an edge that stays, one that goes or comes, or the link that is explained.
+OTHER, REMOVE, ADD, PREDICTED = range(4)
+
+# A node has so many lines about its features at most, and only so many nodes have any.
+LINES, NOTED = 3, 6
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What of a neighbourhood is drawn. Nodes are named by their positions among those that are.
+
+    Attributes:
+        nodes: their numbers in the graph.
+        targets: the nodes that are explained: one, the two ends of a link, or none.
+        centre: the node that the others are drawn around.
+        links: the two ends of each line, without copies, reverses and self-loops.
+        role: what each line is.
+        relation: the number of its relation; 0 in a graph of one type.
+        arrows: which lines have a direction.
+        loops: the nodes with a self-loop.
+        changed: the nodes with a changed feature.
+        notes: what has changed about a node, line by line; of the first few nodes.
+        all_nodes: how many nodes the neighbourhood has.
+        all_links: how many edges it has.
+    """
+
+    nodes: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    centre: int
+    links: NDArray[np.int64]
+    role: NDArray[np.int64]
+    relation: NDArray[np.int64]
+    arrows: NDArray[np.bool_]
+    loops: NDArray[np.int64]
+    changed: NDArray[np.int64]
+    notes: dict[int, list[str]]
+    all_nodes: int
+    all_links: int
+
+    @classmethod
+    def of(cls, result: Counterfactual, scene: Scene, max_nodes: int) -> View:
+        """Choose at most ``max_nodes`` nodes.
+
+        Raises:
+            InputError: the graph is not the one the result is about.
+        """
+        graph = scene.graph
+        targets = _targets(result, graph)
+        gone, new = _edit_keys(result, graph)
+        changes = [graph.check_node(change.node) for change in result.changes]
+        touched = np.unique([*(node for key in (*gone, *new) for node in key[1:]), *changes]).astype(np.int64)
+        near = _neighbourhood(result, graph, targets, touched, new)
+        size = near.num_nodes
+
+        first, second, relation = graph.links(near)
+        loops = np.unique(first[first == second])
+        # A link as one number: sorting these is much quicker than sorting rows.
+        kind = 0 if relation is None else relation
+        keys = np.unique(((kind * size + first) * size + second)[first != second])
+        added, asked, removed = (
+            _as_numbers(some, near) for some in (new, [(0, *targets)] if len(targets) == 2 else [], gone)
+        )
+        role = np.repeat([OTHER, ADD, PREDICTED], [len(keys), len(added), len(asked)])
+        role[: len(keys)][np.isin(keys, removed)] = REMOVE
+        heads, tails = np.divmod(np.concatenate([keys, added, asked]), size)
+        links, relation = np.stack([heads % size, tails], axis=1), heads // size
+
+        ends, centres = np.searchsorted(near.nodes, touched), np.searchsorted(near.nodes, np.array(targets, np.int64))
+        shown = np.sort(_nearest(size, links, centres, ends, max_nodes))
+        position = np.full(size, -1)
+        position[shown] = np.arange(len(shown))
+        inside = (position[links] >= 0).all(axis=1)
+        links, relation = position[links[inside]], relation[inside]
+        at = {int(near.nodes[node]): i for i, node in enumerate(shown)}
+        marked = position[centres][position[centres] >= 0]
+        return cls(
+            nodes=near.nodes[shown],
+            targets=marked,
+            centre=int(marked[0]) if len(marked) else _middle(len(shown), links),
+            links=links,
+            role=role[inside],
+            relation=relation,
+            arrows=np.full(len(links), result.directed) if graph.types is None else ~graph.types.undirected[relation],
+            loops=position[loops][position[loops] >= 0],
+            changed=np.unique([at[node] for node in changes if node in at]).astype(np.int64),
+            notes=_notes(result, at),
+            all_nodes=max(size, result.nodes),
+            all_links=max(len(keys), result.edges),
+        )
+
+    @property
+    def removed(self) -> NDArray[np.bool_]:
+        """Which of the lines are removed edges."""
+        return np.equal(self.role, REMOVE)
+
+    @property
+    def added(self) -> NDArray[np.bool_]:
+        """Which of the lines are added edges."""
+        return np.equal(self.role, ADD)
+
+    @property
+    def loud(self) -> NDArray[np.bool_]:
+        """Which of the lines the reader must see."""
+        return np.not_equal(self.role, OTHER)
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """The nodes at removed and added edges, and those with changed features."""
+        return np.unique([*self.links[self.removed | self.added].ravel(), *self.changed]).astype(np.int64)
+
+
+def adjacency(num_nodes: int, links: NDArray[np.int64]) -> csr_array:
+    """Both directions of every link."""
+    both = np.concatenate([links, links[:, ::-1]])
+    return coo_array((np.ones(len(both)), both.T), shape=(num_nodes, num_nodes)).tocsr()
+
+
+def _targets(result: Counterfactual, graph: Graph) -> tuple[int, ...]:
+    if isinstance(result.target, tuple):
+        return key_of(Pair(*result.target), graph, None)
+    return key_of(None if result.task == "graph" else result.target, graph, result.node_type)
+
+
+def _edit_keys(result: Counterfactual, graph: Graph) -> tuple[list[LinkKey], list[LinkKey]]:
+    """The removed and the added edges as the graph numbers them."""
+    gone: list[LinkKey] = []
+    new: list[LinkKey] = []
+    for edit in result.edits:
+        if not isinstance(edit, (Deletion, Addition)):
+            continue
+        pair = (edit.source, edit.target)
+        named: Link = pair if isinstance(edit, Addition) or edit.relation is None else (edit.relation, *pair)
+        try:
+            key = graph.link_key(named)
+            known = graph.has_link(key)
+        except InputError:
+            key, known = (0, *pair), False
+            if isinstance(edit, Addition):
+                raise
+        if known == isinstance(edit, Addition):
+            what = "added edge {}–{} is in this graph already" if known else "removed edge {}–{} is not in this graph"
+            raise InputError(f"the {what.format(*pair)}; give the graph that was explained")
+        (new if isinstance(edit, Addition) else gone).append(key)
+    return gone, new
+
+
+def _as_numbers(keys: list[LinkKey], near: Neighbourhood) -> NDArray[np.int64]:
+    """Links as numbers of relation and positions."""
+    rows = np.array(keys, dtype=np.int64).reshape(-1, 3)
+    first, second = np.searchsorted(near.nodes, rows[:, 1:]).T
+    numbers: NDArray[np.int64] = (rows[:, 0] * near.num_nodes + first) * near.num_nodes + second
+    return numbers
+
+
+def _neighbourhood(
+    result: Counterfactual, graph: Graph, targets: tuple[int, ...], touched: NDArray[np.int64], new: list[LinkKey]
+) -> Neighbourhood:
+    """The neighbourhood that was searched, found again by its size; failing that, the whole graph.
+
+    Where edges could be added, its size tells nothing, for messages along all that were not count too. Then
+    what lies as near as the edits, which is a part of it.
+    """
+    flows: tuple[Flow, ...] = ("source_to_target", "target_to_source")
+    part: Neighbourhood | None = None
+    for flow in flows if targets and result.nodes < graph.num_nodes else ():
+        hops = 0
+        near = graph.neighbourhood(targets, hops, flow, new)
+        while near.num_nodes < result.nodes and hops <= near.distance.max():
+            hops += 1
+            near = graph.neighbourhood(targets, hops, flow, new)
+            # A search reaches 2 hops at least.
+            if part is None and hops >= 2 and _holds(near, touched) and near.num_nodes <= result.nodes:
+                part = near
+        if near.num_nodes == result.nodes and _holds(near, touched):
+            return near
+    return graph.neighbourhood(targets, None) if part is None or not result.space_id else part
+
+
+def _holds(near: Neighbourhood, nodes: NDArray[np.int64]) -> bool:
+    return bool(np.isin(nodes, near.nodes).all())
+
+
+def _nearest(
+    num_nodes: int, links: NDArray[np.int64], centres: NDArray[np.int64], ends: NDArray[np.int64], count: int
+) -> NDArray[np.int64]:
+    """The ends of edits, what joins them to the targets, and the nodes nearest the targets.
+
+    Where the ends alone are too many, the nearest of them. Of a whole graph, the nodes nearest the ends.
+    """
+    if num_nodes <= count:
+        return np.arange(num_nodes)
+    joined = adjacency(num_nodes, links)
+    roots = centres
+    if not len(roots):
+        roots = ends[:1] if len(ends) else np.array([np.diff(joined.indptr).argmax()])
+    hops, parent, _ = csgraph.dijkstra(joined, indices=roots, unweighted=True, return_predecessors=True, min_only=True)
+    to_end = np.zeros(num_nodes)
+    if len(ends):
+        to_end = csgraph.dijkstra(joined, indices=ends, unweighted=True, min_only=True)
+    needed = np.zeros(num_nodes, dtype=bool)
+    for node in ends:
+        while node >= 0 and not needed[node]:
+            needed[node] = True
+            node = parent[node]
+    needed[roots] = True
+    first = needed if needed.sum() <= count else np.zeros(num_nodes, dtype=bool)
+    near = [to_end, hops] if len(centres) else [hops, to_end]
+    order = np.lexsort([np.arange(num_nodes), *near, ~first])
+    return order[:count]
+
+
+def _middle(num_nodes: int, links: NDArray[np.int64]) -> int:
+    """The node from which the farthest one of its part is nearest, in the largest part."""
+    hops = csgraph.shortest_path(adjacency(num_nodes, links), unweighted=True)
+    reached = np.isfinite(hops)
+    far = np.where(reached, hops, 0)
+    return int(np.lexsort([np.arange(num_nodes), far.sum(axis=1), far.max(axis=1), -reached.sum(axis=1)])[0])
+
+
+def _notes(result: Counterfactual, at: dict[int, int]) -> dict[int, list[str]]:
+    notes: dict[int, list[str]] = {}
+    for change in result.changes:
+        if change.node in at:
+            words = f"feature {change.feature}: {change.before:g} → {change.after:g}"
+            notes.setdefault(at[change.node], []).append(words)
+    for node in list(notes)[NOTED:]:
+        del notes[node]
+    for node, lines in notes.items():
+        if len(lines) > LINES:
+            notes[node] = [*lines[: LINES - 1], f"and {len(lines) - LINES + 1} more"]
+    return notes

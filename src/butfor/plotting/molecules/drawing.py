@@ -1,0 +1,304 @@
+"""One picture of one molecule, as chemists draw it, with the bonds that decide."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from butfor.errors import InputError
+from butfor.plotting.molecules.sketch import KINDS, Sketch
+from butfor.plotting.page import extent, paragraph
+from butfor.plotting.picture import checked_path, save
+from butfor.plotting.style import DASHES, DPI, EDGE_OF_PAGE, INK, NEW, QUIET, REMOVED, SIZE, plain
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Collection, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from butfor.plotting.molecules.rings import Ring
+    from butfor.plotting.molecules.sketch import Pair
+
+__all__ = ["draw_molecule"]
+
+# Colours of the elements, dark enough to be read on white. Vermilion is kept for what is removed.
+ELEMENTS = {
+    **dict.fromkeys(["N"], "#1f3fbf"),
+    **dict.fromkeys(["O"], "#c1121f"),
+    **dict.fromkeys(["S", "Se"], "#8a6d00"),
+    **dict.fromkeys(["F", "Cl", "Br", "I"], "#1b7a2f"),
+    **dict.fromkeys(["P", "B", "Si"], "#8b4a1c"),
+    **dict.fromkeys(["Li", "Na", "K", "Mg", "Ca"], "#6a3d9a"),
+    "H": QUIET,
+    "C": INK,
+}
+TRUTH = "#ffe27a"
+
+# A bond is at most so many points long; letters, gaps between lines and so on are shares of a bond.
+LONGEST = 52.0
+LETTER, SMALLEST, LARGEST = 0.38, 4.0, 15.0
+GAP, SHORTER = 0.17, 0.12
+# Letters are always set in the font that comes with matplotlib: it has the small digits.
+FONT = "DejaVu Sans"
+
+
+def draw_molecule(
+    symbols: Sequence[str],
+    bonds: Sequence[tuple[int, int, str]],
+    *,
+    removed: Collection[Pair] = (),
+    added: Collection[Pair] = (),
+    truth: Collection[Pair] = (),
+    title: str = "",
+    caption: str = "",
+    path: str | os.PathLike[str] | None = None,
+) -> Figure:
+    """Draw a molecule as a skeleton: carbons are corners, hydrogens are part of the label they belong to.
+
+    A hydrogen stands for itself where one of its bonds is marked. Charges are shown where the bonds alone
+    tell them: on nitrogen with four, and on the oxygen beside it with one. The same molecule gives the same picture.
+
+    Args:
+        symbols: the element of each atom.
+        bonds: atom, atom and kind, one of `KINDS`; a bond may be given in both directions.
+        removed: bonds that the counterfactual deletes.
+        added: bonds that it adds; they do not change where the atoms stand.
+        truth: bonds known to matter, marked by a soft halo.
+        title: above the molecule.
+        caption: below it.
+        path: where to save the picture, as its ending says: .png, .svg or .pdf.
+
+    Returns:
+        A figure of its own, that pyplot does not know of.
+
+    Raises:
+        InputError: matplotlib is not installed, the picture cannot be saved there, or atoms and bonds
+            contradict each other.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise InputError("pictures need matplotlib: pip install 'butfor[plot]'") from error
+    file = None if path is None else checked_path(Path(path))
+    sketch = Sketch.of(symbols, bonds, removed=removed, added=added, truth=truth)
+    figure = Figure(figsize=SIZE, dpi=DPI, facecolor="white")
+    FigureCanvasAgg(figure)
+    axes, size = _frame(figure, sketch, title, caption)
+    _Pen(axes, sketch, size).draw()
+    if file is not None:
+        save(figure, file)
+    return figure
+
+
+def _frame(figure: Figure, sketch: Sketch, title: str, caption: str) -> tuple[Axes, tuple[float, float]]:
+    """Write the words; give back axes whose coordinates are points, and their size."""
+    from matplotlib.lines import Line2D
+
+    width, height = SIZE[0] * 72, SIZE[1] * 72
+    top, bottom, right = height - EDGE_OF_PAGE, EDGE_OF_PAGE, width - EDGE_OF_PAGE
+    if title:
+        top -= extent(figure, paragraph(figure, title, 11.5, INK, y=top, va="top"))[1] + 8
+    if sketch.loose:
+        counted = ", ".join(f"{count} {symbol}" for symbol, count in sketch.loose.items())
+        caption = f"{caption} Atoms without bonds, not drawn: {counted}.".strip()
+    if caption:
+        bottom += extent(figure, paragraph(figure, caption, 8, QUIET, y=bottom, va="bottom"))[1] + 8
+    entries: list[tuple[list[Pair], str, dict[str, Any]]] = [
+        (sketch.removed, "removed bond", {"color": REMOVED, "linewidth": 2.6, "linestyle": DASHES}),
+        (sketch.added, "added bond", {"color": NEW, "linewidth": 2.6}),
+        (sketch.truth, "ground truth", {"color": TRUTH, "linewidth": 9, "solid_capstyle": "butt"}),
+    ]
+    entries = [entry for entry in entries if entry[0]]
+    if entries:
+        legend = figure.legend(
+            handles=[Line2D([], [], **look) for _, _, look in entries],
+            labels=[name for _, name, _ in entries],
+            loc="upper right",
+            bbox_to_anchor=(right / width, top / height),
+            borderaxespad=0,
+            frameon=False,
+            fontsize=8.5,
+            labelcolor=INK,
+            alignment="left",
+            handlelength=2.4,
+        )
+        right -= extent(figure, legend)[0] + 10
+    size = (right - EDGE_OF_PAGE, top - bottom)
+    axes = figure.add_axes((EDGE_OF_PAGE / width, bottom / height, size[0] / width, size[1] / height))
+    axes.set(xlim=(0, size[0]), ylim=(0, size[1]), aspect="equal")
+    axes.set_axis_off()
+    return axes, size
+
+
+class _Pen:
+    """Draws a sketch into axes; all lengths are points."""
+
+    def __init__(self, axes: Axes, sketch: Sketch, size: tuple[float, float]) -> None:
+        from matplotlib.font_manager import FontProperties
+        from matplotlib.textpath import TextToPath
+
+        self.axes, self.sketch = axes, sketch
+        flat = sketch.place(size[0] / size[1])
+        span = np.ptp(flat, axis=0)
+        # Labels at the sides stick out by about one bond.
+        self.unit = float(min(LONGEST, size[0] / (span[0] + 2.4), size[1] / (span[1] + 1.4)))
+        flat = (flat - (flat.max(axis=0) + flat.min(axis=0)) / 2) * self.unit + np.array(size) / 2
+        self.points = flat[:, 0] + 1j * flat[:, 1]
+        self.letter = float(np.clip(LETTER * self.unit, SMALLEST, LARGEST))
+        self.font = FontProperties(family=FONT)
+        self._measure = TextToPath().get_text_width_height_descent
+        # A carbon is a corner, unless nothing else shows that it is there.
+        self.named = [symbol != "C" or not others for symbol, others in zip(sketch.symbols, sketch.near, strict=True)]
+
+    def draw(self) -> None:
+        """Halos, then bonds, then letters."""
+        from matplotlib.collections import LineCollection
+
+        thin, thick = float(np.clip(0.038 * self.unit, 0.6, 1.6)), float(np.clip(0.075 * self.unit, 1.4, 3.2))
+        lines: dict[str, list[Any]] = {
+            name: [] for name in ("bonds", "removed-bonds", "aromatic", "rim", "added-bonds")
+        }
+        for pair, kind in self.sketch.bonds.items():
+            drawn = self._lines(pair, kind)
+            if pair in self.sketch.removed:
+                lines["removed-bonds"] += drawn
+                lines["rim"] += drawn
+            else:
+                lines["bonds"] += drawn[: 1 if kind == "aromatic" else 3]
+                lines["aromatic"] += drawn[1:] if kind == "aromatic" else []
+        for pair in self.sketch.added:
+            lines["added-bonds"].append(self._curve(pair))
+            lines["rim"].append(self._curve(pair))
+        lines["truth-bonds"] = [self.points[list(pair)] for pair in self.sketch.truth]
+        looks: dict[str, dict[str, Any]] = {
+            "truth-bonds": {"color": TRUTH, "linewidth": 0.46 * self.unit, "zorder": 1},
+            "bonds": {"color": INK, "linewidth": thin, "zorder": 2},
+            "aromatic": {"color": INK, "linewidth": thin, "zorder": 2, "linestyle": (0, (3, 2))},
+            "rim": {"color": "white", "linewidth": thick + 2, "zorder": 3, "capstyle": "butt"},
+            "removed-bonds": {
+                "color": REMOVED,
+                "linewidth": thick,
+                "zorder": 4,
+                "linestyle": DASHES,
+                "capstyle": "butt",
+            },
+            "added-bonds": {"color": NEW, "linewidth": thick, "zorder": 4},
+        }
+        for name, look in looks.items():
+            if lines[name]:
+                paths = [np.stack([line.real, line.imag], axis=1) for line in lines[name]]
+                self.axes.add_collection(LineCollection(paths, gid=name, **{"capstyle": "round", **look}))
+        for atom, named in enumerate(self.named):
+            if named:
+                self._label(atom)
+
+    def _lines(self, pair: Pair, kind: str) -> list[NDArray[np.complex128]]:
+        """The lines of a bond, clear of the letters at its ends."""
+        start, stop = self.points[list(pair)]
+        along = (stop - start) / abs(stop - start) if abs(stop - start) > 1e-6 else 1 + 0j
+        across = 1j * along
+        # Two thick lines need more room than two thin ones.
+        gap = GAP * self.unit * (1.25 if pair in self.sketch.removed else 1)
+        ends = np.array([start + along * self._clear(pair[0], along), stop - along * self._clear(pair[1], -along)])
+        side = self._inner_side(pair, along) if kind in ("double", "aromatic") else 0
+        if KINDS[kind] == 1:
+            return [ends]
+        if KINDS[kind] == 3:
+            return [ends, ends + across * gap, ends - across * gap]
+        if side == 0:
+            return [ends + across * gap / 2, ends - across * gap / 2]
+        cut = np.array([0.0 if self.named[atom] or len(self.sketch.near[atom]) == 1 else SHORTER for atom in pair])
+        return [ends, ends + across * gap * side + along * cut * [1, -1] * self.unit]
+
+    def _inner_side(self, pair: Pair, along: complex) -> int:
+        """On which side a double bond has its second line: inside a ring, else where there are more neighbours."""
+        here = self.points[list(pair)].mean()
+        rings = [ring for ring in self.sketch.rings if set(pair) <= set(ring)]
+        if rings:
+            bonds = self.sketch.bonds
+
+            def doubles(ring: Ring) -> int:
+                return sum(KINDS[kind] == 2 for (u, v), kind in bonds.items() if u in ring and v in ring)
+
+            best = max(rings, key=lambda ring: (len(ring) == 6, doubles(ring), -len(ring)))
+            return 1 if ((self.points[list(best)].mean() - here) / along).imag > 0 else -1
+        others = [[other for other in self.sketch.near[atom] if other not in pair] for atom in pair]
+        sides = ((self.points[others[0] + others[1]] - here) / along).imag
+        balance = int((sides > 0.1 * self.unit).sum()) - int((sides < -0.1 * self.unit).sum())
+        if balance == 0 and not (others[0] and others[1]):
+            return 0
+        return 1 if balance >= 0 else -1
+
+    def _curve(self, pair: Pair) -> NDArray[np.complex128]:
+        """An added bond joins atoms that may stand anywhere: it is bent where it would run over others."""
+        start, stop = self.points[list(pair)]
+        others = np.delete(self.points, list(pair))
+        at = np.linspace(0, 1, 41)
+        best, most = np.array([start, stop]), -1.0
+        for bend in (0.0, 0.15, -0.15, 0.3, -0.3, 0.5, -0.5):
+            curve = start + (stop - start) * (at + 2 * 1j * bend * at * (1 - at))
+            room = min(float(np.abs(curve[:, None] - others[None, :]).min(initial=np.inf)), 0.4 * self.unit)
+            if room > most + 0.02 * self.unit:
+                best, most = curve, room
+        inset = [
+            self._clear(atom, (other - here) / max(abs(other - here), 1e-9))
+            for atom, here, other in ((pair[0], best[0], best[1]), (pair[1], best[-1], best[-2]))
+        ]
+        kept = (np.abs(best - start) >= inset[0]) & (np.abs(best - stop) >= inset[1])
+        return best[kept] if kept.sum() > 1 else best
+
+    def _width(self, words: str, size: float) -> float:
+        self.font.set_size(size)
+        return float(self._measure(words, self.font, ismath=False)[0])
+
+    def _clear(self, atom: int, along: complex) -> float:
+        """How far from an atom a bond in this direction begins."""
+        if not self.named[atom]:
+            return 0.0
+        half = complex(self._width(self.sketch.symbols[atom], self.letter) / 2, 0.37 * self.letter)
+        pad = 0.16 * self.letter + 0.4
+        edge = min((half.real + pad) / max(abs(along.real), 1e-9), (half.imag + pad) / max(abs(along.imag), 1e-9))
+        return min(edge, 0.42 * self.unit)
+
+    def _label(self, atom: int) -> None:
+        """The symbol, its hydrogens on the side that is free, and its charge where no bond is."""
+        symbol, count = self.sketch.symbols[atom], self.sketch.hydrogens[atom]
+        charge = self.sketch.charges[atom]
+        here, size = self.points[atom], self.letter
+        look = {"family": FONT, "ha": "center", "va": "center_baseline", **plain(ELEMENTS.get(symbol, INK))}
+        lines = [self.points[other] - here for other in self.sketch.near[atom]]
+        self.axes.text(here.real, here.imag, symbol, size=size, zorder=6, gid="atom", **look)
+        if count:
+            words = "H" + ("" if count == 1 else "".join(chr(0x2080 + int(digit)) for digit in str(count)))
+            beside = (self._width(symbol, size) + self._width(words, size)) / 2
+            spots = [complex(beside, 0), complex(-beside, 0), complex(0, -1.05 * size), complex(0, 1.05 * size)]
+            if not lines and symbol not in ("C", "N", "P"):
+                spots.reverse()  # water is written H₂O, but ammonia NH₃
+            spot = max(spots, key=lambda spot: (round(self._room(here, spot, lines), 2), -spots.index(spot)))
+            lines.append(spot)
+            there = here + spot
+            self.axes.text(there.real, there.imag, words, size=size, zorder=6, gid="hydrogens", **look)
+        if charge:
+            reach = 0.5 * self._width(symbol, size) + 0.36 * size
+            spots = [reach * np.exp(1j * np.pi * turn / 4) for turn in (1, 3, -1, -3, 2, -2, 0, 4)]
+            spot = max(spots, key=lambda spot: round(min(1.2, *(self._angle(spot, line) for line in lines)), 1))
+            there = here + spot
+            words = "+" if charge > 0 else "−"
+            self.axes.text(there.real, there.imag, words, size=0.72 * size, zorder=6, gid="charge", **look)
+
+    def _room(self, here: complex, spot: complex, lines: Sequence[complex]) -> float:
+        """How well something stands beside an atom: away from its bonds and from other atoms."""
+        angle = min((self._angle(spot, line) for line in lines), default=np.pi)
+        gaps = np.abs(self.points - here - spot)
+        nearest = float(gaps[np.abs(self.points - here) > 1e-6].min(initial=np.inf)) / self.unit
+        return min(angle, 1.3) + 2 * min(nearest, 0.6) + 0.2 * (abs(spot.imag) < 1e-9)
+
+    @staticmethod
+    def _angle(first: complex, second: complex) -> float:
+        return float(abs(np.angle(first * second.conjugate())))

@@ -1,0 +1,179 @@
+"""What of a molecule is drawn: its atoms without most hydrogens, its bonds, and what is marked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from butfor.errors import InputError
+from butfor.plotting.molecules.rings import smallest_rings
+from butfor.plotting.molecules.skeleton import lay_out
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from butfor.plotting.molecules.rings import Ring
+
+__all__ = ["KINDS", "Pair", "Sketch"]
+
+Pair = tuple[int, int]
+
+# How many lines a kind of bond has; a bond of unknown kind is drawn as a single one.
+KINDS = {"single": 1, "double": 2, "triple": 3, "aromatic": 2, "": 1}
+
+# More atoms of one element without any bond than this are counted below the picture, not drawn: some
+# molecules of Mutagenicity have lost most of their bonds.
+LOOSE = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """What is drawn of a molecule; atoms are named by their position among those that are.
+
+    Attributes:
+        atoms: original positions of the atoms that are drawn.
+        symbols: their elements.
+        hydrogens: how many hydrogens are part of each label.
+        charges: +1, -1 or 0.
+        bonds: the bonds between them with their kinds.
+        removed, added, truth: the marked bonds.
+        near: the neighbours of each atom.
+        rings: a smallest set of smallest rings.
+        loose: elements of which many atoms have no bond, with the number of these atoms; they are not drawn.
+    """
+
+    atoms: list[int]
+    symbols: list[str]
+    hydrogens: list[int]
+    charges: list[int]
+    bonds: dict[Pair, str]
+    removed: list[Pair]
+    added: list[Pair]
+    truth: list[Pair]
+    near: list[list[int]]
+    rings: list[Ring]
+    loose: dict[str, int]
+
+    @classmethod
+    def of(
+        cls,
+        symbols: Sequence[str],
+        bonds: Iterable[tuple[int, int, str]],
+        *,
+        removed: Iterable[Pair] = (),
+        added: Iterable[Pair] = (),
+        truth: Iterable[Pair] = (),
+    ) -> Sketch:
+        """Choose what is drawn.
+
+        Raises:
+            InputError: an atom, a bond or a kind of bond does not exist.
+        """
+        kinds = _checked_bonds(symbols, bonds)
+        marked = {
+            "removed": _pairs("removed", removed, kinds, len(symbols)),
+            "added": _pairs("added", added, kinds, len(symbols)),
+            "truth": _pairs("ground-truth", truth, kinds, len(symbols)),
+        }
+        loud = {atom for pairs in marked.values() for pair in pairs for atom in pair}
+        near = _neighbours(len(symbols), kinds)
+        hidden = Counter[int]()
+        names = {atom: str(symbol) for atom, symbol in enumerate(symbols)}
+        for atom, symbol in enumerate(symbols):
+            if symbol == "H" and atom not in loud and len(near[atom]) == 1 and symbols[near[atom][0]] != "H":
+                hidden[near[atom][0]] += 1
+                del names[atom]
+        loose = [atom for atom in names if not near[atom] and atom not in loud]
+        many = {symbol: count for symbol, count in Counter(names[atom] for atom in loose).items() if count > LOOSE}
+        if len(loose) == len(names):
+            many = {}  # a picture without any atom would say nothing
+        for atom in loose:
+            if names[atom] in many:
+                del names[atom]
+        index = {atom: position for position, atom in enumerate(names)}
+        drawn = {(index[u], index[v]): kind for (u, v), kind in kinds.items() if u in index and v in index}
+        charges = _charges(symbols, kinds, near)
+        near = _neighbours(len(index), drawn)
+        return cls(
+            atoms=list(index),
+            symbols=list(names.values()),
+            hydrogens=[hidden[atom] for atom in index],
+            charges=[charges[atom] for atom in index],
+            bonds=drawn,
+            near=near,
+            rings=smallest_rings(near),
+            loose=many,
+            **{name: [(index[u], index[v]) for u, v in pairs] for name, pairs in marked.items()},
+        )
+
+    def place(self, aspect: float = 1.0) -> NDArray[np.float64]:
+        """A position for each atom, in units of one bond, for a room of this width over height."""
+        multiple = Counter[int]()
+        for pair, kind in self.bonds.items():
+            for atom in pair:
+                multiple[atom] += KINDS[kind] - 1 if kind != "aromatic" else 0
+        straight = {atom for atom, count in multiple.items() if count >= 2 and len(self.near[atom]) == 2}
+        return lay_out(self.near, self.rings, straight, aspect)
+
+
+def _checked_bonds(symbols: Sequence[str], bonds: Iterable[tuple[int, int, str]]) -> dict[Pair, str]:
+    """Each bond once, from the lower atom to the higher."""
+    if not len(symbols):
+        raise InputError("there are no atoms to draw; give the symbol of at least one")
+    kinds: dict[Pair, str] = {}
+    for u, v, kind in bonds:
+        pair = _pair(f"the bond {u}–{v}", u, v, len(symbols))
+        if kind not in KINDS:
+            raise InputError(f"the bond {u}–{v} is of kind {kind!r}; known are {', '.join(map(repr, KINDS))}")
+        if kinds.setdefault(pair, kind) != kind:
+            raise InputError(f"the bond {u}–{v} is given twice, as {kinds[pair]!r} and as {kind!r}; give it once")
+    return kinds
+
+
+def _pair(what: str, u: int, v: int, num_atoms: int) -> Pair:
+    for atom in (u, v):
+        if not 0 <= atom < num_atoms:
+            raise InputError(f"{what}: atom {atom} is not in this molecule (0 to {num_atoms - 1})")
+    if u == v:
+        raise InputError(f"{what} joins an atom to itself")
+    return (int(min(u, v)), int(max(u, v)))
+
+
+def _pairs(what: str, pairs: Iterable[Pair], kinds: dict[Pair, str], num_atoms: int) -> list[Pair]:
+    found = set()
+    for u, v in pairs:
+        pair = _pair(f"the {what} bond {u}–{v}", u, v, num_atoms)
+        if (pair in kinds) == (what == "added"):
+            problem = "is there already; add one that is not" if what == "added" else "is not among the bonds"
+            raise InputError(f"the {what} bond {u}–{v} {problem}")
+        found.add(pair)
+    return sorted(found)
+
+
+def _neighbours(num_atoms: int, pairs: Iterable[Pair]) -> list[list[int]]:
+    near: list[list[int]] = [[] for _ in range(num_atoms)]
+    for u, v in pairs:
+        near[u].append(v)
+        near[v].append(u)
+    return [sorted(others) for others in near]
+
+
+def _charges(symbols: Sequence[str], kinds: dict[Pair, str], near: Sequence[Sequence[int]]) -> Counter[int]:
+    """Nitro groups come without charges in the data; a nitrogen with four bonds cannot be anything but positive."""
+    orders, unsure, charges = Counter[int](), set[int](), Counter[int]()
+    for pair, kind in kinds.items():
+        for atom in pair:
+            orders[atom] += KINDS[kind]
+            if kind in ("", "aromatic"):
+                unsure.add(atom)
+    for atom, symbol in enumerate(symbols):
+        if symbol == "N" and orders[atom] == 4 and atom not in unsure:
+            charges[atom] = 1
+            partners = [other for other in near[atom] if symbols[other] == "O" and orders[other] == 1]
+            for other in partners[:1]:
+                charges[other] = -1
+    return charges

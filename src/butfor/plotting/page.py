@@ -1,0 +1,185 @@
+"""The page of a picture: title, legend and caption, and the axes in the room they leave."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from butfor.files.printable import printable
+from butfor.plotting.excerpt import OTHER, PREDICTED
+from butfor.plotting.style import (
+    DASHES,
+    DOTS,
+    EDGE_OF_PAGE,
+    FAINT,
+    INK,
+    NEW,
+    QUIET,
+    REMOVED,
+    SIZE,
+    STAR,
+    plain,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+
+    from butfor.plotting.excerpt import View
+    from butfor.plotting.scene import Scene
+    from butfor.plotting.style import Style
+    from butfor.result.counterfactual import Counterfactual
+
+__all__ = ["extent", "frame", "paragraph"]
+
+LISTED_CLASSES = 20
+CLASS_NAME = 24
+MOST_LINES = 6
+
+BLANK = ("white", "o", 1.0)
+
+
+def frame(figure: Figure, result: Counterfactual, scene: Scene, view: View, styles: dict[int, Style]) -> Axes:
+    """Write the words and give back axes whose coordinates are points."""
+    width, height = SIZE[0] * 72, SIZE[1] * 72
+    top, bottom = height - EDGE_OF_PAGE, EDGE_OF_PAGE
+    title = paragraph(figure, str(result), 11.5, INK, y=top, va="top")
+    caption = paragraph(figure, _caption(result, view), 8, QUIET, y=bottom, va="bottom")
+    top -= extent(figure, title)[1] + 8
+    bottom += extent(figure, caption)[1] + 8
+    legend = _legend(figure, result, scene, view, styles, (width - EDGE_OF_PAGE, top))
+    right = width - EDGE_OF_PAGE - extent(figure, legend)[0] - 10
+    box = (EDGE_OF_PAGE, bottom, right - EDGE_OF_PAGE, top - bottom)
+    axes = figure.add_axes((box[0] / width, box[1] / height, box[2] / width, box[3] / height))
+    axes.set(xlim=(0, box[2]), ylim=(0, box[3]), aspect="equal")
+    axes.set_axis_off()
+    return axes
+
+
+def _caption(result: Counterfactual, view: View) -> str:
+    words = [result.verdict]
+    if len(view.nodes) < view.all_nodes:
+        changed = {change.node for change in result.changes}
+        counted = [
+            (len(view.nodes), view.all_nodes, "nodes"),
+            (int((view.removed | (view.role == OTHER)).sum()), view.all_links, "edges"),
+            (int(view.removed.sum()), len(result.removed_edges), "removed edges"),
+            (int(view.added.sum()), len(result.added_edges), "added edges"),
+            (len(view.changed), len(changed), "changed nodes"),
+        ]
+        parts = [
+            f"{shown} of {total} {what}"
+            for shown, total, what in counted
+            if shown < total or what in ("nodes", "edges")
+        ]
+        near = "the target" if len(view.targets) else "the edits" if result.edits else "the node with the most edges"
+        words.append(f"Showing {', '.join(parts[:-1])} and {parts[-1]}, nearest {near} first.")
+    return " ".join(filter(None, [*words, result.note]))
+
+
+def paragraph(figure: Figure, words: str, points: float, colour: str, *, y: float, va: str) -> Any:
+    """Text over the whole width, broken into lines that fit."""
+    words = printable(words)
+    room = SIZE[0] * 72 - 2 * EDGE_OF_PAGE
+    text = figure.text(
+        EDGE_OF_PAGE / (SIZE[0] * 72),
+        y / (SIZE[1] * 72),
+        words,
+        size=points,
+        linespacing=1.35,
+        va=va,
+        **plain(colour),
+    )
+    width = extent(figure, text)[0]
+    start = len(words) if width <= room else int(1.2 * len(words) * room / width)
+    best: list[str] = []
+    for columns in range(start, 10, -1):
+        lines = textwrap.wrap(words, columns, break_on_hyphens=False)
+        # Narrower, but no longer: lines of about the same length instead of a last one with one word.
+        if width <= room and len(lines) > max(1, len(best)):
+            break
+        if lines != best:
+            best = lines
+            text.set_text("\n".join(lines))
+            width = extent(figure, text)[0]
+    if len(best) > MOST_LINES:
+        text.set_text("\n".join([*best[: MOST_LINES - 1], f"{best[MOST_LINES - 1][:-1]}…"]))
+    return text
+
+
+def extent(figure: Figure, artist: Any) -> tuple[float, float]:
+    """Width and height of text or a legend, in points."""
+    box = artist.get_window_extent()
+    return box.width * 72 / figure.dpi, box.height * 72 / figure.dpi
+
+
+def _legend(
+    figure: Figure,
+    result: Counterfactual,
+    scene: Scene,
+    view: View,
+    styles: dict[int, Style],
+    corner: tuple[float, float],
+) -> Legend:
+    entries = [*_kinds(scene, view, styles), *_marks(result, view)]
+    legend = figure.legend(
+        handles=[handle for handle, _ in entries],
+        # Names are set below: here, those that begin with an underscore would be dropped.
+        labels=["-"] * len(entries),
+        loc="upper right",
+        bbox_to_anchor=(corner[0] / (SIZE[0] * 72), corner[1] / (SIZE[1] * 72)),
+        borderaxespad=0,
+        frameon=False,
+        fontsize=8.5,
+        title=scene.kind,
+        title_fontproperties={"size": 8.5, "weight": "bold"},
+        alignment="left",
+        handlelength=2.4,
+    )
+    for text, (_, name) in zip(legend.get_texts(), entries, strict=True):
+        short = name if len(name) <= CLASS_NAME else f"{name[: CLASS_NAME - 1].rstrip()}…"
+        text.set(text=short, **plain(INK))
+    legend.get_title().set(**plain(INK))
+    return legend
+
+
+def _kinds(scene: Scene, view: View, styles: dict[int, Style]) -> list[tuple[Any, str]]:
+    """How classes or node types look."""
+    if not scene.kind:
+        return []
+    # Where not all can be listed, those that the reader will look for come first.
+    sought = set(scene.kinds(view.nodes[[*view.targets, *view.ends]]).tolist())
+    listed = sorted(sorted(styles, key=lambda kind: kind not in sought)[:LISTED_CLASSES])
+    entries = [(_dot(styles[kind]), scene.kind_name(kind)) for kind in listed]
+    if len(styles) > LISTED_CLASSES:
+        entries.append((_dot(BLANK, 0), f"and {len(styles) - LISTED_CLASSES} more"))
+    return [*entries, (_dot(BLANK, 0), "")]
+
+
+def _marks(result: Counterfactual, view: View) -> list[tuple[Any, str]]:
+    """How the target and the edits look."""
+    from matplotlib.lines import Line2D
+
+    def line(colour: str, width: float, **more: Any) -> Line2D:
+        return Line2D([], [], color=colour, linewidth=width, **more)
+
+    target = "ends of the link" if result.task == "link" else f"{result.called}, the target"
+    # A model that scores pairs may also say that there should be no link.
+    asked = "no link predicted" if result.before.name == "not linked" else "predicted link"
+    entries = [
+        (len(view.targets) > 0, _dot(BLANK, 10, markeredgewidth=2.2), target),
+        (PREDICTED in view.role, line(INK, 1.6, linestyle=DOTS), asked),
+        (view.removed.any(), line(REMOVED, 2.6, linestyle=DASHES), "removed edge"),
+        (view.added.any(), line(NEW, 2.6), "added edge"),
+        (len(view.changed) > 0, _dot((NEW, STAR, 1.0), 10, markeredgecolor="white"), "changed feature"),
+        (OTHER in view.role, line(FAINT, 1), "other edge"),
+    ]
+    return [(handle, name) for there, handle, name in entries if there]
+
+
+def _dot(style: Style, size: float = 8, **more: Any) -> Any:
+    from matplotlib.lines import Line2D
+
+    look = {"markerfacecolor": style[0], "marker": style[1], "markersize": size * style[2], **more}
+    return Line2D([], [], linestyle="none", **{"markeredgecolor": INK, "markeredgewidth": 0.6, **look})

@@ -1,0 +1,349 @@
+"""One picture of one counterfactual: the target, its neighbourhood, and the edits that decide."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from butfor.errors import InputError
+from butfor.files.atomic import atomic_write
+from butfor.plotting.excerpt import ADD, OTHER, PREDICTED, REMOVE, View
+from butfor.plotting.layout import fit, place
+from butfor.plotting.page import frame
+from butfor.plotting.style import (
+    DARK,
+    DASHES,
+    DOTS,
+    DPI,
+    FAINT,
+    INK,
+    NEW,
+    REMOVED,
+    RING,
+    SIZE,
+    STAR,
+    plain,
+)
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from butfor.plotting.scene import Scene
+    from butfor.plotting.style import Style
+    from butfor.result.counterfactual import Counterfactual
+
+__all__ = ["checked_path", "draw", "save"]
+
+FORMATS = ("png", "svg", "pdf")
+
+# Up to so many nodes all carry their ids; beyond, only the target and the nodes of edits do, and where
+# these are more, the target alone.
+NAMED = 60
+# An id longer than this stands below its node instead of inside it.
+INSIDE = 5
+# Up to so many removed edges carry the name of their relation.
+RELATIONS = 8
+# Where words may stand beside a node, the best places first.
+WAYS = np.array([(1, 0), (-1, 0), (0, 1), (0, -1), (1, 0.6), (-1, 0.6), (1, -0.6), (-1, -0.6)])
+
+
+def draw(
+    result: Counterfactual,
+    scene: Scene,
+    *,
+    path: str | os.PathLike[str] | None = None,
+    max_nodes: int = 200,
+) -> Figure:
+    """Draw the target, its neighbourhood and the edits.
+
+    Nodes are coloured by the class predicted for them on the intact graph, or by their type where there
+    are several. Of a neighbourhood with more than ``max_nodes`` nodes those of edits are shown, then those
+    nearest the target; the caption says what is left out. The same result gives the same picture.
+
+    Args:
+        result: what to draw.
+        scene: the graph it is about.
+        path: where to save the picture, as its ending says: .png, .svg or .pdf.
+        max_nodes: how many nodes to show at most.
+
+    Returns:
+        A figure of its own, that pyplot does not know of.
+
+    Raises:
+        InputError: matplotlib is not installed, the picture cannot be saved there, or the graph is not
+            the one the result is about.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise InputError("pictures need matplotlib: pip install 'butfor[plot]'") from error
+    if max_nodes < 1:
+        raise InputError(f"max_nodes is {max_nodes}; show at least one node")
+    file = None if path is None else checked_path(Path(path))
+    view = View.of(result, scene, max_nodes)
+    kinds = scene.kinds(view.nodes)
+    styles = scene.styles(kinds)
+
+    figure = Figure(figsize=SIZE, dpi=DPI, facecolor="white")
+    FigureCanvasAgg(figure)
+    axes = frame(figure, result, scene, view, styles)
+    _draw_graph(axes, scene, view, [styles[int(kind)] for kind in kinds])
+    if file is not None:
+        save(figure, file)
+    return figure
+
+
+def checked_path(path: Path) -> Path:
+    """The path, if a picture may be written there.
+
+    Raises:
+        InputError: it does not end in a format that is known, or there is no such folder.
+    """
+    if path.suffix.lower().lstrip(".") not in FORMATS:
+        raise InputError(f"cannot save a picture as {path.name!r}; let the name end in .png, .svg or .pdf")
+    if not path.parent.is_dir():
+        raise InputError(f"cannot save {path}: there is no folder {path.parent}")
+    return path
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write the picture, whole or not at all."""
+    try:
+        with atomic_write(path) as file:
+            figure.savefig(file, format=path.suffix.lower().lstrip("."), dpi=DPI)
+    except OSError as error:
+        raise InputError(f"cannot save {path}: {error.strerror or error}") from error
+
+
+# From here on the graph itself, in points.
+
+
+def _draw_graph(axes: Axes, scene: Scene, view: View, styles: Sequence[Style]) -> None:
+    names = _named(scene, view)
+    radius = _radii(view, names)
+    types = scene.graph.types if view.removed.sum() <= RELATIONS else None
+    points = _positions(view, radius, (axes.get_xlim()[1], axes.get_ylim()[1]), 18 if types is None else 44)
+    lines = _lines(points, radius, view.links)
+    _draw_loops(axes, points, radius, view.loops)
+    _draw_links(axes, lines, view)
+    _draw_nodes(axes, points, radius, view, styles)
+    _draw_names(axes, points, radius, scene, view, names, styles)
+    if types is not None:
+        relations = [types.relations[relation][1] for relation in view.relation[view.removed]]
+        _draw_relations(axes, lines[view.removed], relations)
+    _draw_notes(axes, points, radius, view, lines)
+
+
+def _named(scene: Scene, view: View) -> dict[int, str]:
+    """What the nodes that carry a name are called."""
+    ends = set(view.ends.tolist())
+    loud = {*view.targets.tolist(), *(ends if len(ends) <= NAMED else ())}
+    names = {node: scene.number(view.nodes[node]) for node in range(len(view.nodes)) if len(view.nodes) <= NAMED}
+    if max(map(len, names.values()), default=INSIDE + 1) <= INSIDE:
+        return names
+    return {node: scene.number(view.nodes[node]) for node in sorted(loud)}
+
+
+def _radii(view: View, names: dict[int, str]) -> NDArray[np.float64]:
+    """How large the nodes are; the targets with their rings."""
+    radius = np.full(len(view.nodes), np.interp(len(view.nodes), [NAMED, 200], [5.0, 3.2]))
+    for node, name in names.items():
+        radius[node] = max(9.0, 1.5 + 2.1 * len(name)) if len(name) <= INSIDE else 6.0
+    for node in view.targets:
+        radius[node] = max(13.0, radius[node] + 2) + RING
+    return radius
+
+
+def _positions(
+    view: View, radius: NDArray[np.float64], size: tuple[float, float], length: float
+) -> NDArray[np.float64]:
+    """Where the nodes stand; edges that the reader must see have this length at least, where there is room."""
+    few = len(view.nodes) <= NAMED
+    marked = view.links[view.loud]
+    loud = len(marked) <= NAMED
+    apart = radius[:, None] + radius[None, :] + (5 if few else 2)
+    # A removed or added edge must show between its ends.
+    first, second = marked.T
+    apart[first, second] = apart[second, first] = apart[first, second] + (length if loud else 4)
+    points = place(len(view.nodes), view.links, view.centre, view.ends if loud and not few else marked[:0, 0])
+    return fit(points, apart, size, margin=radius + 3, free=marked if loud else marked[:0], longest=110)
+
+
+def _draw_loops(axes: Axes, points: NDArray[np.float64], radius: NDArray[np.float64], loops: NDArray[np.int64]) -> None:
+    """A small ring at the side of a node that faces away from the middle of the drawing."""
+    if len(loops):
+        away = points[loops] - points.mean(axis=0) + [0, 1e-6]
+        away *= (radius[loops] / np.linalg.norm(away, axis=1))[:, None]
+        x, y = (points[loops] + away).T
+        axes.scatter(x, y, s=(1.2 * radius[loops]) ** 2, facecolor="none", edgecolor=FAINT, zorder=1, gid="self-loops")
+
+
+def _draw_links(axes: Axes, lines: NDArray[np.float64], view: View) -> None:
+    from matplotlib.collections import LineCollection, PolyCollection
+
+    edited = view.removed | view.added
+    crowd = float(np.interp((~view.loud).sum() + edited.sum(), [60, 800], [0, 1]))
+    many = float(np.interp(edited.sum(), [30, 200, 600], [0, 1, 1.25]))
+    if edited.any():
+        # A white rim sets edited edges apart from the lines they cross.
+        rim = LineCollection(list(lines[edited]), color="white", linewidth=5.4 - 3 * many, zorder=2)
+        axes.add_collection(rim)
+    quiet: dict[str, Any] = {"linewidth": 1.1 - 0.6 * crowd, "alpha": 1 - 0.45 * crowd}
+    width, head = 3 - 1.8 * many, 9 - 4 * many
+    for name, role, colour, layer, look, size in (
+        ("other-edges", OTHER, FAINT, 1, quiet, 5 - 1.5 * crowd),
+        ("predicted-link", PREDICTED, INK, 2.5, {"linewidth": 1.6, "linestyle": DOTS}, 6.0),
+        ("removed-edges", REMOVE, REMOVED, 3, {"linewidth": width, "linestyle": DASHES}, head),
+        ("added-edges", ADD, NEW, 3, {"linewidth": width}, head),
+    ):
+        which = view.role == role
+        mine, arrows = lines[which].copy(), view.arrows[which]
+        if arrows.any():
+            heads = _heads(mine[arrows], size)
+            axes.add_collection(PolyCollection(list(heads), facecolor=colour, zorder=layer, gid=f"{name}-heads"))
+            mine[arrows, 1] = heads[:, 1:].mean(axis=1)
+        axes.add_collection(LineCollection(list(mine), color=colour, zorder=layer, gid=name, **look))
+
+
+def _lines(points: NDArray[np.float64], radius: NDArray[np.float64], links: NDArray[np.int64]) -> NDArray[np.float64]:
+    """From the rim of one node to the rim of the other; several between the same two run side by side."""
+    start, stop = points[links[:, 0]], points[links[:, 1]]
+    length = np.maximum(np.linalg.norm(stop - start, axis=1, keepdims=True), 1e-9)
+    along = (stop - start) / length
+    inset = np.minimum(radius[links] + 1, 0.45 * length)
+    start, stop = start + along * inset[:, :1], stop - along * inset[:, 1:]
+    _, pair, count = np.unique(np.sort(links, axis=1), axis=0, return_inverse=True, return_counts=True)
+    rank = np.empty(len(links), dtype=np.int64)
+    order = np.argsort(pair, kind="stable")
+    rank[order] = np.arange(len(links)) - np.repeat(np.cumsum(count) - count, count)
+    aside = 6.0 * ((count[pair] - 1) / 2 - rank) * np.where(links[:, 0] < links[:, 1], 1, -1)
+    shift = aside[:, None] * along[:, ::-1] * [1, -1]
+    return np.stack([start + shift, stop + shift], axis=1)
+
+
+def _heads(lines: NDArray[np.float64], size: float) -> NDArray[np.float64]:
+    """A triangle at the end of each line: its tip, then its two back corners."""
+    span = lines[:, 1] - lines[:, 0]
+    along = size * span / np.maximum(np.linalg.norm(span, axis=1, keepdims=True), 1e-9)
+    back, side = lines[:, 1] - along, 0.42 * along[:, ::-1] * [1, -1]
+    return np.stack([lines[:, 1], back + side, back - side], axis=1)
+
+
+def _draw_nodes(
+    axes: Axes, points: NDArray[np.float64], radius: NDArray[np.float64], view: View, styles: Sequence[Style]
+) -> None:
+    x, y = points.T
+    rings = view.targets
+    axes.scatter(
+        x[rings],
+        y[rings],
+        s=(2 * radius[rings] - 2) ** 2,
+        facecolor="white",
+        edgecolor=INK,
+        linewidth=2.4,
+        zorder=3.5,
+        gid="target",
+    )
+    size = radius.copy()
+    size[rings] -= RING
+    rim = np.full(len(points), INK)
+    for nodes, colour in (
+        (view.changed, NEW),
+        (view.links[view.added].ravel(), NEW),
+        (view.links[view.removed].ravel(), REMOVED),
+    ):
+        rim[nodes] = colour
+    for look in sorted(set(styles)):
+        colour, shape, factor = look
+        mine = np.array([style == look for style in styles])
+        axes.scatter(
+            x[mine],
+            y[mine],
+            s=(2 * size[mine] * factor) ** 2,
+            marker=shape,
+            facecolor=colour,
+            edgecolors=rim[mine].tolist(),
+            linewidths=np.where(rim[mine] != INK, np.minimum(1.8, size[mine] / 3.5), 0.6).tolist(),
+            zorder=4,
+            gid="nodes",
+        )
+
+
+def _draw_names(
+    axes: Axes,
+    points: NDArray[np.float64],
+    radius: NDArray[np.float64],
+    scene: Scene,
+    view: View,
+    names: dict[int, str],
+    styles: Sequence[Style],
+) -> None:
+    """Numbers stand inside nodes, long ids below; below also the type of a node that the sentence speaks of."""
+    targets = set(view.targets.tolist())
+    bold = targets | set(view.ends.tolist())
+    for node, name in names.items():
+        x, y = points[node]
+        inside, below = (name, "") if len(name) <= INSIDE else ("", name)
+        if scene.graph.types is not None and node in bold:
+            below = scene.called(view.nodes[node]) if below else scene.graph.types.local(view.nodes[node])[0]
+        look: dict[str, Any] = {"size": 8.5 if node in targets else 7, "zorder": 6, "ha": "center"}
+        look["weight"] = "bold" if node in bold else "normal"
+        if inside:
+            ink = "white" if styles[node][0] in DARK else INK
+            axes.text(x, y, inside, va="center_baseline", gid="id", **look, **plain(ink))
+        if below:
+            gid = "type" if inside else "id"
+            axes.text(x, y - radius[node] - 2, below, va="top", gid=gid, path_effects=_halo(), **look, **plain(INK))
+
+
+def _draw_relations(axes: Axes, lines: NDArray[np.float64], relations: Sequence[str]) -> None:
+    for (x, y), name in zip(lines.mean(axis=1), relations, strict=True):
+        look: dict[str, Any] = {"size": 7, "style": "italic", "zorder": 5, "gid": "relation"}
+        axes.text(x, y, name, ha="center", va="center", path_effects=_halo(), **look, **plain(REMOVED))
+
+
+def _draw_notes(
+    axes: Axes, points: NDArray[np.float64], radius: NDArray[np.float64], view: View, lines: NDArray[np.float64]
+) -> None:
+    """A star at each node with a changed feature, and beside the first few what has changed."""
+    if not len(view.changed):
+        return
+    stars = points[view.changed] + 0.85 * radius[view.changed, None]
+    x, y = stars.T
+    axes.scatter(x, y, s=110, marker=STAR, facecolor=NEW, edgecolor="white", linewidth=0.6, zorder=5, gid="changed")
+    room = np.array([axes.get_xlim()[1], axes.get_ylim()[1]])
+    # What words should not cover: nodes, stars, other words, and the lines as rows of dots.
+    dots = (lines[:, None, 0] + np.linspace(0, 1, 30)[None, :, None] * (lines[:, 1] - lines[:, 0])[:, None]).reshape(
+        -1, 2
+    )
+    boxes = [(point - size, point + size) for point, size in zip(points, radius, strict=True)]
+    boxes += [(star - 5, star + 5) for star in stars]
+    for node, note in view.notes.items():
+        half = np.array([4.3 * max(map(len, note)), 10 * len(note)]) / 2
+        away = radius[node] + 5 + half
+        spots = [points[node] + away * way for way in WAYS]
+
+        def covers(spot: NDArray[np.float64], half: NDArray[np.float64] = half) -> float:
+            low, high = spot - half, spot + half
+            taken = sum(np.prod(np.clip(np.minimum(high, b) - np.maximum(low, a), 0, None)) for a, b in boxes)
+            out = np.clip(-low, 0, None).sum() + np.clip(high - room, 0, None).sum()
+            return float(taken + 1000 * out + 4 * ((dots > low) & (dots < high)).all(axis=1).sum())
+
+        x, y = spot = min(spots, key=covers)
+        boxes.append((spot - half, spot + half))
+        look: dict[str, Any] = {"size": 7.5, "zorder": 6, "gid": "note", "linespacing": 1.3}
+        axes.text(x, y, "\n".join(note), ha="center", va="center", path_effects=_halo(), **look, **plain(NEW))
+
+
+def _halo() -> list[Any]:
+    from matplotlib.patheffects import withStroke
+
+    return [withStroke(linewidth=2.5, foreground="white")]

@@ -1,0 +1,106 @@
+"""Edited graphs side by side: what one run of the model reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from butfor.edits.edits import Edits, EditSet
+    from butfor.graph.graph import Graph
+
+__all__ = ["Copies"]
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """Copies of neighbourhoods, each edited, in one graph of many parts.
+
+    Attributes:
+        nodes: the original id of each row; None for all nodes in their order.
+        edge_index: rows of senders and receivers.
+        columns: the original edge column of each edge; -1 for an edge that was added.
+        centres: one line for each answer wanted: the row of the node, the two of a link, none for a whole graph.
+        owner: the copy that each row belongs to.
+        carries: what an added edge carries.
+        rows, features, values: which features of which rows are set to what.
+    """
+
+    nodes: NDArray[np.int64] | None
+    edge_index: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    centres: NDArray[np.int64]
+    owner: NDArray[np.int64]
+    carries: Mapping[str, Any]
+    rows: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    features: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    values: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def of(cls, asked: Sequence[tuple[Edits, NDArray[np.int64]]]) -> Copies:
+        """One copy of its neighbourhood for each packed edit set."""
+        nodes, ends, columns, centres, changes = [], [], [], [], []
+        sizes: list[NDArray[np.int64]] = []
+        offset = 0
+        for edits, sets in asked:
+            near, chosen = edits.neighbourhood, edits.chosen(sets)
+            shifts = offset + near.num_nodes * np.arange(len(sets))
+            copy, column = np.nonzero(edits.present(chosen) & edits.heard)
+            ends.append(edits.all_ends[:, column] + shifts[copy])
+            known = np.append(near.edges, -1)
+            columns.append(known[np.minimum(column, len(near.edges))])
+            nodes.append(np.tile(near.nodes, len(sets)))
+            centres.append(near.centres + shifts[:, None])
+            sizes.append(np.full(len(sets), near.num_nodes))
+            what = edits.changes
+            if len(what.edit):
+                copy, number = np.nonzero(chosen[:, what.edit])
+                changes.append((what.node[number] + shifts[copy], what.feature[number], what.after[number]))
+            offset += near.num_nodes * len(sets)
+        size = np.concatenate(sizes)
+        return cls(
+            np.concatenate(nodes),
+            np.concatenate(ends, axis=1),
+            np.concatenate(columns),
+            np.concatenate(centres),
+            np.repeat(np.arange(len(size)), size),
+            asked[0][0].carries,
+            *(np.concatenate(part) for part in zip(*changes, strict=True)),
+        )
+
+    @classmethod
+    def whole(
+        cls,
+        graph: Graph,
+        targets: Sequence[tuple[int, ...]] | NDArray[np.int64],
+        made: Sequence[tuple[Edits, EditSet]] = (),
+    ) -> Copies:
+        """The whole graph after all these edits, asked about these targets."""
+        kept = np.ones(graph.edge_index.shape[1], dtype=bool)
+        ends, changes = [], []
+        for edits, chosen in made:
+            kept[edits.whole_columns(chosen)] = False
+            if edits.only_deletes:
+                continue
+            mine, nodes = np.isin(edits.added.edit, list(chosen)), edits.neighbourhood.nodes
+            ends.append(nodes[edits.both_ways(edits.added.ends[mine])].T)
+            what = edits.changes
+            at = np.isin(what.edit, list(chosen))
+            changes.append((nodes[what.node[at]], what.feature[at], what.after[at]))
+        new = np.concatenate(ends, axis=1) if ends else np.empty((2, 0), dtype=np.int64)
+        columns = np.flatnonzero(kept)
+        return cls(
+            None,
+            np.concatenate([graph.edge_index[:, columns], new], axis=1),
+            np.concatenate([columns, np.full(new.shape[1], -1)]),
+            np.array(targets, dtype=np.int64).reshape(len(targets), -1),
+            np.zeros(graph.num_nodes, dtype=np.int64),
+            made[0][0].carries if made else {},
+            *(np.concatenate(part) for part in zip(*changes, strict=True)),
+        )

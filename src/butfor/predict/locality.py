@@ -1,0 +1,133 @@
+"""Does the model look at nothing but a target's neighbourhood? Seen by putting noise around it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from butfor.edits.edits import pack
+from butfor.errors import ModelError
+from butfor.predict.batch import Copies
+from butfor.predict.inputs import noisy
+from butfor.predict.preserved import untouched
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from butfor.edits.edits import Edits
+    from butfor.graph.graph import Graph, Neighbourhood
+    from butfor.predict.predictor import Predictor
+
+__all__ = ["unmoved"]
+
+# Nodes that stand alone as noise beside the neighbourhoods, and edges that all lead to one such node, at least.
+STRANGERS = 8
+
+# How large noise is beside the largest feature. Both ways: a ReLU lets one of the two through.
+FAR = (10.0, -10.0)
+NONE = (0.0,)
+
+
+def unmoved(predictor: Predictor, asked: Sequence[Edits], truths: Sequence[Tensor]) -> list[bool]:
+    """For each target, whether noise around its neighbourhood leaves its scores what they are on the whole graph.
+
+    All neighbourhoods lie side by side in one run of the model. Noise sends messages to their outermost nodes, and
+    noise that has nothing to do with them lies before and among them. So what a model takes from beyond its messages (a
+    maximum, mean or count over all nodes, a certain node) shows, even if by chance it lies inside on the intact graph.
+    """
+    if not asked:
+        return []
+    for noise in (FAR, NONE):
+        try:
+            runs = [_scores(predictor, asked, far) for far in noise]
+        except ModelError:
+            continue  # it may refuse numbers that no feature has
+        return [all(predictor.same(row, truth) for row in rows) for *rows, truth in zip(*runs, truths, strict=True)]
+    if len(asked) == 1:
+        return [False]
+    half = len(asked) // 2
+    return unmoved(predictor, asked[:half], truths[:half]) + unmoved(predictor, asked[half:], truths[half:])
+
+
+def _scores(predictor: Predictor, asked: Sequence[Edits], far: float) -> Tensor:
+    copies, noise = _surrounded(predictor, asked)
+    with untouched(predictor.model), torch.no_grad():
+        # Where whole graphs are predicted, the strangers are the last.
+        return predictor.score(noisy(predictor.inputs(copies), copies, noise, predictor.graph, far))[: len(asked)]
+
+
+def _surrounded(predictor: Predictor, asked: Sequence[Edits]) -> tuple[Copies, NDArray[np.bool_]]:
+    """The neighbourhoods with strangers before and behind them and a ring around each; and which rows are noise."""
+    graph, nothing = predictor.graph, pack([()])
+    copies = Copies.of([(edits, nothing) for edits in asked])
+    assert copies.nodes is not None
+    random = np.random.default_rng(0)
+    edges = graph.edge_index.shape[1]
+    # The largest degree of all is among the noise.
+    degree = int(np.bincount(copies.edge_index.ravel()).max(initial=0))
+    strangers = random.integers(edges, size=max(STRANGERS, degree + 1) if edges else 0)
+    lone = random.integers(graph.num_nodes, size=(2, STRANGERS))
+    first = STRANGERS + 2 * len(strangers)
+    nodes = [lone[0], graph.edge_index[:, strangers].ravel(), copies.nodes]
+    ends = [STRANGERS + _meeting(graph, strangers), copies.edge_index + first]
+    columns = [strangers, copies.columns]
+    owner = [np.full(first, len(asked)), copies.owner]
+    row = first
+    total = first + len(copies.nodes)
+    for number, edits in enumerate(asked):
+        near = edits.neighbourhood
+        column, outside, inside = _ring(graph, near)
+        new = total + np.arange(len(column))
+        pair = np.stack([new, row + inside])
+        nodes.append(outside)
+        ends.append(pair if near.flow == "source_to_target" else pair[::-1])
+        columns.append(column)
+        owner.append(np.full(len(new), number))
+        row += near.num_nodes
+        total += len(new)
+    nodes.append(lone[1])
+    owner.append(np.full(STRANGERS, len(asked)))
+    noise = np.ones(total + STRANGERS, dtype=bool)
+    noise[first : first + len(copies.nodes)] = False
+    # A model that is told which graph each node is of may expect them one after the other.
+    order = np.concatenate(owner).argsort(kind="stable") if predictor.wants_batch else np.arange(len(noise))
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    around = replace(
+        copies,
+        nodes=np.concatenate(nodes)[order],
+        edge_index=place[np.concatenate(ends, axis=1)],
+        columns=np.concatenate(columns),
+        centres=place[copies.centres + first],
+        owner=np.concatenate(owner)[order],
+    )
+    return around, noise[order]
+
+
+def _meeting(graph: Graph, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows for the ends of these edges, all senders before all receivers; edges of one type lead to one receiver."""
+    relation = np.zeros_like(columns)
+    if graph.types is not None:
+        relation = np.searchsorted(graph.types.edge_starts, columns, side="right") - 1
+    _, first, mine = np.unique(relation, return_index=True, return_inverse=True)
+    return np.stack([np.arange(len(columns)), len(columns) + first[mine]])
+
+
+def _ring(graph: Graph, near: Neighbourhood) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """For each outermost node one edge that reaches it from outside: its column, the node outside, the position inside.
+
+    A node without such an edge has none here; and the whole graph has no outermost nodes.
+    """
+    rim = np.flatnonzero(near.distance == (-1 if near.hops is None else near.hops))
+    column, sender, receiver = graph.into(near.nodes[rim], near.flow)
+    at = np.minimum(np.searchsorted(near.nodes, sender), near.num_nodes - 1)
+    outside = np.flatnonzero(near.nodes[at] != sender)
+    inside, chosen = np.unique(np.searchsorted(near.nodes, receiver[outside]), return_index=True)
+    chosen = outside[chosen]
+    return column[chosen], sender[chosen], inside

@@ -1,0 +1,85 @@
+"""Targets: what a user may ask about, and what that means for the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+
+from butfor.checks import as_items, is_whole
+from butfor.errors import InputError
+from butfor.graph.validate import check_plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from butfor.graph.graph import Graph
+    from butfor.predict.predictor import Task
+
+__all__ = ["Pair", "Target", "as_targets", "key_of", "task_of"]
+
+
+class Pair(NamedTuple):
+    """Two nodes, to ask why a link between them is predicted, or why not."""
+
+    source: int
+    target: int
+
+
+# A node, a pair of nodes, or the whole graph.
+Target = int | Pair | None
+
+
+def as_targets(given: Any, num_nodes: Callable[[], int]) -> Target | list[Target]:
+    """One target, or several as a list; a boolean mask or an index tensor of nodes will do.
+
+    Raises:
+        InputError: what was given are no targets, or of different kinds.
+    """
+    targets = given
+    if isinstance(given, (torch.Tensor, np.ndarray)):
+        if isinstance(given, torch.Tensor):
+            check_plain("target", given)
+        values = as_items(given.reshape(-1), "target")
+        if given.ndim and given.dtype in (torch.bool, np.dtype(bool)):
+            if tuple(given.shape) != (num_nodes(),):
+                raise InputError(f"the mask has shape {tuple(given.shape)}, but the graph has {num_nodes()} nodes")
+            return [node for node, chosen in enumerate(values) if chosen]
+        targets = values if given.ndim else values[0]
+    if targets is None or isinstance(targets, Pair):
+        return targets
+    if is_whole(targets):
+        return int(targets)
+    if not isinstance(targets, Iterable):
+        raise InputError(f"{targets!r} is not a node; give a whole number, several of them, a mask, or a butfor.Pair")
+    found = list(targets)
+    for target in found:
+        if not isinstance(target, Pair) and not is_whole(target):
+            raise InputError(f"{target!r} is not a node; nodes are whole numbers from 0 to {num_nodes() - 1}")
+    if len({isinstance(target, Pair) for target in found}) > 1:
+        raise InputError("nodes and pairs of nodes were given together; explain them in two calls")
+    return [target if isinstance(target, Pair) else int(target) for target in found]
+
+
+def task_of(target: Target) -> Task:
+    """What a model must predict for this to be a target."""
+    if target is None:
+        return "graph"
+    return "link" if isinstance(target, Pair) else "node"
+
+
+def key_of(target: Target, graph: Graph, node_type: str | None) -> tuple[int, ...]:
+    """The nodes of a target by their numbers in the graph.
+
+    Raises:
+        InputError: it is not in the graph.
+    """
+    if target is None:
+        return ()
+    if isinstance(target, Pair):
+        return graph.check_node(target.source), graph.check_node(target.target)
+    if graph.types is not None and node_type is not None:
+        return (graph.types.number(node_type, target),)
+    return (graph.check_node(target),)
