@@ -19,8 +19,8 @@ import numpy as np
 import torch
 
 import butfor
-from butfor.paper.dense import dense_cf_gnn
-from butfor.session import Explainer
+from butfor.paper.dense_cf_gnn import dense_cf_gnn
+from butfor.session import Session
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -51,7 +51,7 @@ def compare(name: str, choices: str, sample: int, epochs: int, seed: int | None)
     results = {result.target: result for result in butfor.explain(model, data, nodes, method)}
     fast = (time.perf_counter() - start) / len(nodes)
 
-    before = Explainer.of(model, data).scene.classes
+    before = Session.of(model, data).classes
     chosen = nodes if not sample else [nodes[i] for i in np.linspace(0, len(nodes) - 1, sample).astype(int)]
     start = time.perf_counter()
     dense = {node: dense_cf_gnn(model, data, node, int(before[node]), method) for node in chosen}

@@ -38,7 +38,7 @@ def measure(graph: Graph, hops: int, repeats: int, seed: int = 1) -> tuple[float
         start = time.perf_counter()
         near = graph.neighbourhood(int(target), hops)
         times.append(time.perf_counter() - start)
-        sizes.append(near.num_edges)
+        sizes.append(near.num_columns)
     return float(np.median(times)) * 1e6, float(np.mean(sizes))
 
 

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 import butfor
 from butfor.methods.greedy import Greedy
-from butfor.session import Explainer
+from butfor.session import Session
 
 
 def undirected(pairs: list[tuple[int, int]], x: Tensor) -> Data:
@@ -76,11 +76,11 @@ def test_what_greedy_spends_at_most_is_no_underestimate() -> None:
     for leaves in (5, 9, 30):
         data = undirected([(0, leaf) for leaf in range(1, leaves + 1)], torch.ones(leaves + 1, 1))
         for width in (None, 1, 3, 64):
-            problem = Explainer.of(Crowd(), data, goal=butfor.Goal(wanted=1, least=100.0)).poser.pose((0,))
-            hopeless = Greedy(width).solve(problem, butfor.Budget(None))
+            problem = Session.of(Crowd(), data, goal=butfor.Goal(wanted=1, least=100.0)).builder.build((0,))
+            hopeless = Greedy(width).solve(problem.metered(butfor.Budget(None)))
             assert not hopeless.candidates
-            easy = Explainer.of(Crowd(), data).poser.pose((0,))
-            solved = Greedy(width).solve(easy, butfor.Budget(None))
+            easy = Session.of(Crowd(), data).builder.build((0,))
+            solved = Greedy(width).solve(easy.metered(butfor.Budget(None)))
             most = Greedy(width).most_evaluations(leaves)
             assert max(hopeless.evaluations, solved.evaluations) <= most
 
@@ -96,6 +96,6 @@ def test_where_the_budget_is_spent_bounds_still_say_what_they_can() -> None:
     assert (result.status.value, result.evaluations) == ("unknown", 50)
     assert result.lower_bound > 10
     random = np.random.default_rng(0)
-    problem = Explainer.of(model, data).poser.pose((0,))
+    problem = Session.of(model, data).builder.build((0,))
     sets = [random.permutation(leaves)[: int(result.lower_bound) - 1] for _ in range(2000)]
     assert not problem.ask(sets).reached.any()

@@ -22,23 +22,26 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GAT, GCN, GraphSAGE, SimpleConv
 
 import butfor
-from butfor.edits.edits import Addition, Change, Deletion
-from butfor.edits.space import EditSpace, Features, Within
+from butfor.edits.addition import Addition, Within
+from butfor.edits.change import Change, Features
+from butfor.edits.deletion import Deletion
+from butfor.edits.space import EditSpace
 from butfor.errors import InputError, StoreError
 from butfor.methods import CFGNN, GRBCD, PRBCD, Exact, Greedy, KeepEgo, RandomPerturbation, RemoveEgo, RemoveSubgraph
 from butfor.models import PaperGCN
-from butfor.predict.batch import Copies
+from butfor.predict.batch import EditedBatch
+from butfor.problem.budget import Budget
 from butfor.problem.goal import Goal
-from butfor.problem.problem import Budget
-from butfor.result.counterfactual import Counterfactual, Status
+from butfor.result.counterfactual import Counterfactual
+from butfor.result.status import Status
 from butfor.runs import Run, Store
-from butfor.session import Explainer
+from butfor.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from butfor.edits.edits import Edit
+    from butfor.edits.edit import Edit
 
 # Leads closer than this to what is asked, or to each other, may be told apart wrongly in single precision.
 CLOSE = 1e-4
@@ -670,7 +673,7 @@ def test_flipped_features_and_those_between_two_ends() -> None:
     )
     assert {flips.edits, *flips.alternatives} == {(Deletion(0, 1),), (Change(1, 0, 1.0, 0.0),)}
     rule = Features(between=(-2.0, 2.0), steps=9, columns=[0], within=0)
-    tried = Explainer.of(Votes(), data, space=EditSpace(features=rule)).poser.pose((0,)).edits.changes
+    tried = Session.of(Votes(), data, space=EditSpace(features=rule)).builder.build((0,)).edits.changes
     # 0 is what it has.
     assert tried.after.tolist() == [-2.0, -1.5, -1.0, -0.5, 0.5, 1.0, 1.5, 2.0]
     result = butfor.explain(Votes(), data, 0, Exact(all_smallest=True), space=EditSpace(delete=False, features=rule))
@@ -684,7 +687,7 @@ def test_features_change_at_the_target_unless_it_is_said_where() -> None:
 
     def nodes(**rule: object) -> set[int]:
         space = EditSpace(features=Features(values=[5.0], **rule))
-        edits = Explainer.of(Votes(2), data, space=space).poser.pose((0,)).edits
+        edits = Session.of(Votes(2), data, space=space).builder.build((0,)).edits
         return set(edits.neighbourhood.nodes[edits.changes.node].tolist())
 
     assert nodes() == {0}
@@ -696,7 +699,7 @@ def test_features_change_at_the_target_unless_it_is_said_where() -> None:
 def test_an_edge_that_may_be_added_does_not_bring_features_nearer() -> None:
     data = Data(x=torch.ones(8, 1), edge_index=both((i, i + 1) for i in range(7)))
     space = EditSpace(add=[(0, 7)], features=Features(values=[5.0], within=1))
-    edits = Explainer.of(Votes(2), data, space=space).poser.pose((0,)).edits
+    edits = Session.of(Votes(2), data, space=space).builder.build((0,)).edits
     assert set(edits.neighbourhood.nodes[edits.changes.node].tolist()) == {0, 1}
 
 
@@ -857,9 +860,9 @@ def test_members_of_a_group_far_away_go_too_and_are_named() -> None:
     # A path 0 to 9; one round of votes sees two hops. The group holds 0–1 and two edges far away.
     data = graph([-0.5, 1, 0, 0, 0, 0, 0, 0, 0, 0], [(i, i + 1) for i in range(9)])
     space = EditSpace(groups={"all": [(0, 1), (6, 5), (8, 9)]}, protected=[(1, 2)])
-    problem = Explainer.of(Votes(), data, space=space).poser.pose((0,))
+    problem = Session.of(Votes(), data, space=space).builder.build((0,))
     assert len(problem.edits) == 1
-    assert Copies.whole(problem.graph, [(0,)], [(problem.edits, [0])]).edge_index.shape == (2, 12)
+    assert EditedBatch.whole_graph(problem.graph, [(0,)], [(problem.edits, [0])]).edge_index.shape == (2, 12)
     for method in (Exact(), Greedy(), RandomPerturbation(), RemoveEgo(), RemoveSubgraph(size=1, epochs=3)):
         result = butfor.explain(Votes(), data, 0, method, space=space)
         assert result.removed_edges == ((0, 1), (5, 6), (8, 9))
@@ -911,7 +914,7 @@ def test_the_neighbourhood_with_additions_gives_the_scores_of_the_whole_graph(
     if directed and isinstance(add, list):
         add = [pair[::-1] for pair in add]
     space = EditSpace(add=add, features=Features(values=[-3.0, 3.0], columns=[1], within=3))
-    problem = Explainer.of(model, data, space=space, directed=directed).poser.pose((0,))
+    problem = Session.of(model, data, space=space, directed=directed).builder.build((0,))
     inside = set(problem.edits.neighbourhood.nodes.tolist())
     assert len(inside) < 40
     if isinstance(add, list):
@@ -974,8 +977,8 @@ def test_an_edit_beyond_an_added_edge_is_found_on_a_larger_graph(directed: bool)
 
 def joined(data: Data, target: int, rule: Within, rounds: int = 2, directed: bool = False) -> list[Pair]:
     """The pairs that may be joined."""
-    explainer = Explainer.of(Votes(rounds), data, space=EditSpace(add=rule), directed=directed)
-    edits = explainer.poser.pose((target,)).edits
+    explainer = Session.of(Votes(rounds), data, space=EditSpace(add=rule), directed=directed)
+    edits = explainer.builder.build((target,)).edits
     return [tuple(pair) for pair in edits.neighbourhood.nodes[edits.added.ends].tolist()]
 
 
@@ -1153,7 +1156,7 @@ def test_a_space_from_json_means_what_one_from_python_means(star: Data) -> None:
         keep_connected=True,
     )
     for node in range(4):
-        first, second = (Explainer.of(Votes(), star, space=one).poser.pose((node,)).edits for one in (read, written))
+        first, second = (Session.of(Votes(), star, space=one).builder.build((node,)).edits for one in (read, written))
         assert first.costs.tolist() == second.costs.tolist()
         assert len(first) > 3
         for edit in range(len(first)):
@@ -1219,7 +1222,7 @@ def test_json_with_values_that_would_be_misread_is_refused(star: Data, plain: di
 
 
 def rules_id(data: Data, space: EditSpace) -> str:
-    return Explainer.of(Votes(), data, space=space).space_id
+    return Session.of(Votes(), data, space=space).space_id
 
 
 SAME_RULES = {
@@ -1320,8 +1323,8 @@ def test_other_rules_have_another_fingerprint(star: Data) -> None:
 def test_a_file_of_results_goes_on_under_the_same_rules_and_no_others(star: Data, tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
 
-    def explainer(space: EditSpace) -> Explainer:
-        return Explainer.of(Votes(), star, space=space)
+    def explainer(space: EditSpace) -> Session:
+        return Session.of(Votes(), star, space=space)
 
     first = explainer(EditSpace(add=[(0, 4)], costs={(0, 1): 2.0, (0, 4): 3.0}))
     with Store(path, Run.of(first)) as store:

@@ -59,9 +59,9 @@ BOTH = pytest.mark.parametrize("directed", [False, True], ids=["undirected", "di
 
 
 def pose(kind: Kind, data: Data, nodes: Iterable[int], directed: bool) -> list[Problem]:
-    explainer = butfor.Explainer.of(kind.make(data), data)
+    explainer = butfor.Session.of(kind.make(data), data)
     assert explainer.graph.directed == directed
-    return [explainer.poser.pose((node,)) for node in nodes]
+    return [explainer.builder.build((node,)) for node in nodes]
 
 
 def pairs_of(problem: Problem, chosen: Sequence[int]) -> list[tuple[int, int]]:

@@ -26,15 +26,18 @@ from torch_geometric.nn import (
 )
 
 import butfor
-from butfor.edits.space import EditSpace, Features, Within
+from butfor.edits.addition import Within
+from butfor.edits.change import Features
+from butfor.edits.space import EditSpace
 from butfor.errors import ButforError, InputError, ModelError
 from butfor.methods import CFGNN, GRBCD, PRBCD, Exact, Greedy, KeepEgo, RandomPerturbation, RemoveEgo, RemoveSubgraph
+from butfor.problem.budget import Budget
 from butfor.problem.goal import Goal
-from butfor.problem.problem import Budget
 from butfor.problem.target import Pair
-from butfor.result.counterfactual import Counterfactual, Status
+from butfor.result.counterfactual import Counterfactual
+from butfor.result.status import Status
 from butfor.runs import Run
-from butfor.session import Explainer
+from butfor.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -452,7 +455,7 @@ def test_a_graph_without_edges_has_nothing_to_delete_but_something_to_add() -> N
 def test_of_a_whole_graph_all_nodes_may_be_joined_and_changed() -> None:
     model, data = EitherGraphModel("SAGE", "sum").eval(), Data(x=torch.zeros(5, 3), edge_index=both([(0, 1), (2, 3)]))
     space = EditSpace(add=Within(hops=1), features=Features(columns=[2]))
-    edits = Explainer.of(model, data, task="graph", space=space).poser.pose(()).edits
+    edits = Session.of(model, data, task="graph", space=space).builder.build(()).edits
     assert {tuple(ends) for ends in edits.added.ends.tolist()} == {
         pair for pair in itertools.combinations(range(5), 2) if pair not in {(0, 1), (2, 3)}
     }
@@ -603,8 +606,8 @@ def test_the_neighbourhood_of_a_link_gives_the_scores_of_the_whole_graph(kind: s
     torch.manual_seed(0)
     model = form(kind).eval()
     space = EditSpace(add=[(0, 20), (0, 33)])
-    explainer = Explainer.of(model, data, task="link", goal=Goal(threshold=0.0), space=space)
-    problem = explainer.poser.pose((0, 20))
+    explainer = Session.of(model, data, task="link", goal=Goal(threshold=0.0), space=space)
+    problem = explainer.builder.build((0, 20))
     assert problem.edits.neighbourhood.num_nodes < 25
     assert len(problem.edits.added.edit) == 2
     sets = [sorted(random.choice(len(problem.edits), size=size, replace=False)) for size in (1, 1, 2, 3, 4, 6, 8)]
@@ -685,7 +688,7 @@ def test_a_yes_or_no_from_one_logit(flat: bool) -> None:
 def test_runs_with_different_goals_are_different_runs(first: Goal, second: Goal) -> None:
     data = Data(x=torch.ones(3, 1), edge_index=both([(0, 1), (0, 2)]))
     model = Sums() if first.threshold is not None else GCN(1, 4, 1, 2).eval()
-    one, other = (Run.of(Explainer.of(model, data, goal=goal)) for goal in (first, second))
+    one, other = (Run.of(Session.of(model, data, goal=goal)) for goal in (first, second))
     assert one != other
 
 

@@ -12,11 +12,11 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCN, GIN, SimpleConv, global_mean_pool
 
 import butfor
-from brute import random_model
+from truth import random_model
 from butfor.errors import InputError
 from butfor.methods.attack import GRBCD, INSTEAD, PRBCD, GRBCDAttack, PRBCDAttack
-from butfor.problem.problem import Budget
-from butfor.session import Explainer
+from butfor.problem.budget import Budget
+from butfor.session import Session
 from butfor.testing import CHECKS, random_problem
 
 if TYPE_CHECKING:
@@ -133,9 +133,9 @@ def test_whole_graphs(method: Method) -> None:
 )
 def test_constraints(method: Method, space: butfor.EditSpace) -> None:
     model, data = balanced("GCN")
-    poser = Explainer.of(model, data, space=space).poser
-    for problem in (poser.pose((node,)) for node in range(4)):
-        for chosen in method.solve(problem, Budget()).candidates:
+    poser = Session.of(model, data, space=space).builder
+    for problem in (poser.build((node,)) for node in range(4)):
+        for chosen in method.solve(problem.metered(Budget())).candidates:
             assert problem.edits.permits(torch.tensor([chosen]).numpy())[0]
             assert problem.ask([chosen]).reached[0]
     best = butfor.explain(model, data, range(4), space=space, budget=Budget(None))
@@ -191,8 +191,8 @@ def test_limits(method: Method) -> None:
     for limit in range(1, 30, 7):
         for result in butfor.explain(model, data, range(0, 8, 3), method, budget=Budget(limit)):
             assert result.evaluations <= limit
-    problem = Explainer.of(model, data).poser.pose((0,))
-    proposal = method.solve(problem, Budget(None, 1e-9))
+    problem = Session.of(model, data).builder.build((0,))
+    proposal = method.solve(problem.metered(Budget(None, 1e-9)))
     assert proposal.evaluations == 0
     assert not proposal.candidates
 
@@ -242,12 +242,12 @@ def test_no_learning_rate_breaks_it(lr: float) -> None:
 
 
 def test_a_refuted_set_is_not_proposed_again() -> None:
-    poser = Explainer.of(*balanced("GCN")).poser
+    poser = Session.of(*balanced("GCN")).builder
     for method, node in itertools.product(PLAIN, range(4)):
-        problem = poser.pose((node,))
-        first = method.solve(problem, Budget()).candidates
+        problem = poser.build((node,))
+        first = method.solve(problem.metered(Budget())).candidates
         assert first
-        again = method.solve(problem.without(first), Budget()).candidates
+        again = method.solve(problem.without(first).metered(Budget())).candidates
         assert not set(first) & set(again)
 
 

@@ -20,20 +20,24 @@ import torch
 from safetensors.torch import save_file
 from torch_geometric.data import Data, HeteroData
 
-from butfor.cli.nodes import parse_edges, parse_graphs, parse_links, parse_nodes
-from butfor.cli.rules import read_space
+from butfor.boundary.limits import check_size, limit
+from butfor.boundary.reading import reading
+from butfor.cli.edit_space import read_space
+from butfor.cli.target_lists import parse_edges, parse_graphs, parse_links, parse_nodes
 from butfor.datasets import describe, load_graphs, save_graph
-from butfor.edits.candidates import Features
-from butfor.edits.edits import Change, Deletion, as_edit
+from butfor.edits.change import Change, Features
+from butfor.edits.deletion import Deletion
+from butfor.edits.edit import read_edit
 from butfor.errors import ButforError, GraphError, InputError, ModelError, StoreError
-from butfor.files.limits import check_size, limit
-from butfor.files.reading import reading
 from butfor.models import PaperGCN, load_checkpoint, load_published, load_weights, save_checkpoint
-from butfor.paper.lab import Lab
-from butfor.paper.report import _clear, _earlier_runs, _read
+from butfor.paper.benchmark import Benchmark
+from butfor.paper.experiment import Experiment
+from butfor.paper.report import _delete_tables, _earlier_commands, _read_section
 from butfor.paper.sections import Section
-from butfor.paper.subjects import Subject
-from butfor.result.counterfactual import Counterfactual, Prediction, Status
+from butfor.problem.goal import Goal
+from butfor.result.counterfactual import Counterfactual
+from butfor.result.method_record import MethodRecord
+from butfor.result.status import Prediction, Status
 from butfor.runs import read_results
 from butfor.runs.lines import to_line
 
@@ -592,8 +596,8 @@ def test_other_files_that_are_none(tmp_path: Path, kind: str) -> None:
     refused(lambda: load_weights(PaperGCN(2, 2), path), ModelError, tmp_path, "model.json")
     refused(lambda: load_published(path), ModelError, tmp_path, "model.json")
     refused(lambda: read_results(path), StoreError, tmp_path, "model.json")
-    refused(lambda: _earlier_runs(path), StoreError, tmp_path, "model.json")
-    refused(lambda: _read(path), StoreError, tmp_path, "model.json")
+    refused(lambda: _earlier_commands(path), StoreError, tmp_path, "model.json")
+    refused(lambda: _read_section(path), StoreError, tmp_path, "model.json")
     if kind != "pipe":  # a list or rules may come through a pipe
         refused(lambda: read_space(path, "", None), InputError, tmp_path, "model.json")
         refused(lambda: parse_nodes(f"@{path}", data()), InputError, tmp_path, "model.json")
@@ -734,8 +738,8 @@ def test_json(checkpoint: Path, case: str) -> None:
     part = checkpoint / "table-1.json"
     part.write_bytes(JSON[case])
     refused(lambda: load_checkpoint(checkpoint), ModelError, checkpoint, "model.json")
-    refused(lambda: _read(part), StoreError, checkpoint, "table-1.json")
-    refused(lambda: _earlier_runs(path), StoreError, checkpoint, "model.json")
+    refused(lambda: _read_section(part), StoreError, checkpoint, "table-1.json")
+    refused(lambda: _earlier_commands(path), StoreError, checkpoint, "model.json")
     refused(lambda: read_space(path, "", None), InputError, checkpoint, "model.json")
     if case != "empty":  # a file of no results
         refused(lambda: read_results(path), StoreError, checkpoint, "model.json")
@@ -807,8 +811,8 @@ RESULT = Counterfactual(
     nodes=9,
     edges=8,
     directed=False,
-    goal="any other class",
-    method="Exact()",
+    goal=Goal(),
+    method=MethodRecord("Exact"),
     evaluations=3,
     seed=0,
     space_id="",
@@ -926,7 +930,7 @@ def test_results_that_contradict_themselves(tmp_path: Path, change: dict[str, An
 @pytest.mark.parametrize("plain", [None, 3, "delete", [], ["delete"], ["delete", 1.5, 2], ["add", True, 2]])
 def test_no_edit(plain: Any) -> None:
     with pytest.raises(ValueError, match="edit"):
-        as_edit(plain)
+        read_edit(plain)
 
 
 # Rules and lists ----------------------------------------------------------------------------------------
@@ -1041,7 +1045,7 @@ SECTIONS = [
 
 def test_a_section_survives(tmp_path: Path) -> None:
     (tmp_path / "table-1.json").write_text(json.dumps(SECTION))
-    assert _read(tmp_path / "table-1.json") == Section.from_dict(SECTION)
+    assert _read_section(tmp_path / "table-1.json") == Section.from_dict(SECTION)
 
 
 @pytest.mark.parametrize("number", range(len(SECTIONS)))
@@ -1052,18 +1056,18 @@ def test_sections(tmp_path: Path, number: int) -> None:
     for end in ("md", "csv"):
         (tmp_path / f"victim.{end}").write_text("mine")
     (folder / "parts" / "table-1.json").write_text(json.dumps(SECTIONS[number]))
-    refused(lambda: _clear(folder, "table-1"), StoreError, tmp_path, "table-1.json is damaged")
+    refused(lambda: _delete_tables(folder, "table-1"), StoreError, tmp_path, "table-1.json is damaged")
 
 
 def test_results_that_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lab, subject = Lab(tmp_path), Subject("tree-cycles", 0)
-    monkeypatch.setattr(Lab, "nodes", lambda *_: [3, 4])
-    path = lab.path(subject, "a")
+    experiment, benchmark = Experiment(tmp_path), Benchmark("tree-cycles", 0)
+    monkeypatch.setattr(Experiment, "nodes", lambda *_: [3, 4])
+    path = experiment.results_file(benchmark, "a")
     path.parent.mkdir(parents=True)
     path.write_bytes(to_line(RESULT))
-    refused(lambda: lab.results(subject, "a"), StoreError, tmp_path, "a.jsonl has no result of node 4")
-    monkeypatch.setattr(Lab, "nodes", lambda *_: [3])
-    assert lab.results(subject, "a") == [RESULT]
+    refused(lambda: experiment.results(benchmark, "a"), StoreError, tmp_path, "a.jsonl has no result of node 4")
+    monkeypatch.setattr(Experiment, "nodes", lambda *_: [3])
+    assert experiment.results(benchmark, "a") == [RESULT]
 
 
 RUNS: list[Any] = [
@@ -1083,7 +1087,7 @@ RUNS: list[Any] = [
 def test_settings(tmp_path: Path, number: int) -> None:
     path = tmp_path / "settings.json"
     path.write_text(json.dumps(RUNS[number]))
-    refused(lambda: _earlier_runs(path), StoreError, tmp_path, "settings.json is damaged")
+    refused(lambda: _earlier_commands(path), StoreError, tmp_path, "settings.json is damaged")
 
 
 # The limit and the guard --------------------------------------------------------------------------------

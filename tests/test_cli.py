@@ -19,7 +19,7 @@ from butfor.cli import main
 from butfor.cli.app import COMMANDS
 from butfor.cli.hyperparameters import make_method
 from butfor.cli.labels import method_label
-from butfor.cli.nodes import parse_edges, parse_nodes
+from butfor.cli.target_lists import parse_edges, parse_nodes
 from butfor.datasets import GENERATORS, load_graph, save_graph
 from butfor.errors import InputError
 from butfor.evaluation import evaluate
@@ -28,7 +28,7 @@ from butfor.methods import CFGNN, METHODS, Greedy, KeepEgo, RemoveSubgraph
 from butfor.models import load_checkpoint
 from butfor.paper import PAPER, dataset_of, paper_row
 from butfor.runs import Run, Store, read_results
-from butfor.session import Explainer
+from butfor.session import Session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -433,8 +433,8 @@ def test_evaluate_gives_the_metrics(results: Path, trained: Path, capsys: Captur
     assert main(["evaluate", str(results), "--checkpoint", str(trained)]) == 0
     row = capsys.readouterr().out.splitlines()[-1].split()
     data = GENERATORS["tree-cycles"](0)
-    explainer = Explainer.of(load_checkpoint(trained)[0], data)
-    metrics = evaluate(read_results(results), data, explainer.scene.classes)
+    explainer = Session.of(load_checkpoint(trained)[0], data)
+    metrics = evaluate(read_results(results), data, explainer.classes)
     assert row[0] == "exact.jsonl:"
     assert row[2] == f"{metrics.found}/10"
     assert row[4] == f"{metrics.size.mean:.2f}±{metrics.size.std:.2f}"

@@ -23,7 +23,7 @@ from butfor.cli import main
 from butfor.models import PaperGCN
 from butfor.runs import read_results
 from butfor.runs import store as store_module
-from butfor.session import Explainer
+from butfor.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -450,16 +450,16 @@ def test_ctrl_c_keeps_what_is_done_and_the_run_goes_on(
 ) -> None:
     path, whole = tmp_path / "cfs.jsonl", tmp_path / "whole.jsonl"
     arguments = explain(place, "--nodes", "all", *method)
-    stream = Explainer.stream
+    stream = Session.stream
 
-    def interrupted(self: Explainer, nodes: list[int]) -> Iterator[object]:
+    def interrupted(self: Session, nodes: list[int]) -> Iterator[object]:
         for number, result in enumerate(stream(self, nodes)):
             if number == count:
                 raise KeyboardInterrupt
             yield result
 
     with monkeypatch.context() as patch:
-        patch.setattr(Explainer, "stream", interrupted)
+        patch.setattr(Session, "stream", interrupted)
         assert main([*arguments, "--out", str(path)]) == 130
     err = capsys.readouterr().err
     assert f"interrupted: {count} of {NODES} nodes are done and kept in {path}" in err
@@ -476,11 +476,11 @@ def test_ctrl_c_keeps_what_is_done_and_the_run_goes_on(
 def test_ctrl_c_without_a_file(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted(self: Explainer, nodes: list[int]) -> Iterator[object]:
+    def interrupted(self: Session, nodes: list[int]) -> Iterator[object]:
         raise KeyboardInterrupt
         yield
 
-    monkeypatch.setattr(Explainer, "stream", interrupted)
+    monkeypatch.setattr(Session, "stream", interrupted)
     assert main(explain(place)) == 130
     assert "interrupted: 0 of 12 nodes are done; with --out FILE" in capsys.readouterr().err
 

@@ -16,15 +16,17 @@ from torch_geometric.data import Data
 
 import butfor
 from butfor.cli import main
-from butfor.cli.nodes import parse_graphs, parse_links
-from butfor.cli.rules import read_space
+from butfor.cli.edit_space import read_space
+from butfor.cli.target_lists import parse_graphs, parse_links
 from butfor.datasets import load_graph, load_mutagenicity
-from butfor.edits.space import EditSpace, Features, Within
+from butfor.edits.addition import Within
+from butfor.edits.change import Features
+from butfor.edits.space import EditSpace
 from butfor.errors import InputError, ModelError
 from butfor.evaluation import motif_edges
 from butfor.models import GraphClassifier, fingerprint, load_checkpoint, save_checkpoint
 from butfor.runs import read_results
-from butfor.session import Explainer
+from butfor.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -518,16 +520,16 @@ def test_ctrl_c_in_the_middle_of_graphs(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     path = tmp_path / "cfs.jsonl"
-    stream, calls = Explainer.stream, []
+    stream, calls = Session.stream, []
 
-    def interrupted(self: Explainer, targets: list[None]) -> Iterator[object]:
+    def interrupted(self: Session, targets: list[None]) -> Iterator[object]:
         calls.append(self.number)
         if len(calls) == 4:
             raise KeyboardInterrupt
         yield from stream(self, targets)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Explainer, "stream", interrupted)
+        patch.setattr(Session, "stream", interrupted)
         assert main(["explain", "--checkpoint", "run", "--graphs", "all", "--out", str(path)]) == 130
     assert f"interrupted: 3 of 40 graphs are done and kept in {path}" in capsys.readouterr().err
     assert main(["explain", "--checkpoint", "run", "--graphs", "all", "--out", str(path)]) == 0

@@ -14,10 +14,13 @@ import torch
 from torch_geometric.data import Data
 
 import butfor
-from butfor.edits.edits import Deletion
+from butfor.edits.deletion import Deletion
 from butfor.errors import InputError, StoreError
+from butfor.graph.node_names import names_of
 from butfor.problem.goal import Goal
-from butfor.result.counterfactual import Counterfactual, Prediction, Status, names_of
+from butfor.result.counterfactual import Counterfactual
+from butfor.result.method_record import MethodRecord
+from butfor.result.status import Prediction, Status
 from butfor.testing import brute_force, predict_without, random_problem
 
 RESULT = Counterfactual(
@@ -32,8 +35,8 @@ RESULT = Counterfactual(
     nodes=30,
     edges=34,
     directed=False,
-    goal="any other class",
-    method="Greedy(width=64)",
+    goal=Goal(),
+    method=MethodRecord("Greedy", {"width": 64}),
     evaluations=40,
     seed=0,
     space_id="",

@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import SimpleConv
 
 import butfor
-from butfor.edits.edits import Deletion
+from butfor.edits.deletion import Deletion
 from butfor.errors import InputError
 
 

@@ -18,11 +18,11 @@ import pytest
 
 import butfor
 import butfor.methods.exact as module
-from brute import Case, Truth, larger_case, pairs_of, random_case, scores_after, solve, subsets
+from truth import Case, Truth, larger_case, pairs_of, random_case, scores_after, solve, subsets
 from butfor.edits.space import EditSpace
 from butfor.oracle.gcn.oracle import GCNOracle
-from butfor.problem.problem import Budget
-from butfor.session import Explainer
+from butfor.problem.budget import Budget
+from butfor.session import Session
 from butfor.testing import links, random_problem
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from butfor.methods import Method
-    from butfor.problem.problem import Problem, Proposal
+    from butfor.problem.problem import Problem
+    from butfor.problem.proposal import Proposal
 
 # Random graphs for each kind of model, and how many problems (a graph and one of its nodes) they make at least.
 GRAPHS = {"GCN": 130, "PaperGCN": 80, "GIN": 60, "GraphSAGE": 60, "GAT": 60}
@@ -150,17 +151,17 @@ def test_relevant_and_alike_hold_for_every_subset(kind: str) -> None:
         free = case.free
         number = {pair: i for i, pair in enumerate(free)}
         scores = scores_after(case, free, subsets(len(free)))
-        poser = Explainer.of(case.model, case.data, **case.asked).poser
+        poser = Session.of(case.model, case.data, **case.asked).builder
         rows = np.arange(2 ** len(free))
         for truth in truths:
-            problem = poser.pose((truth.node,))
+            problem = poser.build((truth.node,))
             assert type(problem.oracle) is GCNOracle
             bits = [1 << number[pairs_of(problem.edits.records([edit]))[0]] for edit in range(len(problem.edits))]
             mine = scores[:, truth.node]
             for edit in np.flatnonzero(~problem.oracle.relevant(problem.edits)):
                 np.testing.assert_allclose(mine[rows | bits[edit]], mine[rows & ~bits[edit]], atol=1e-9)
                 irrelevant += 1
-            kinds = problem.oracle.alike(problem.edits)
+            kinds = problem.oracle.equivalence_classes(problem.edits)
             for one, two in zip(*np.nonzero(np.triu(kinds[:, None] == kinds, 1)), strict=True):
                 neither = rows[(rows & (bits[one] | bits[two])) == 0]
                 np.testing.assert_allclose(mine[neither | bits[one]], mine[neither | bits[two]], atol=1e-9)
@@ -318,7 +319,7 @@ def test_all_that_is_put_to_the_oracle_is_counted(monkeypatch: pytest.MonkeyPatc
     def counting(*arguments):
         # What is asked to pose the problem is no part of the search.
         with monkeypatch.context() as patch:
-            patch.setattr(GCNOracle, "extensions", counted)
+            patch.setattr(GCNOracle, "extend", counted)
             return solve(*arguments)
 
     monkeypatch.setattr(butfor.Exact, "solve", counting)
@@ -439,7 +440,7 @@ RELEVANT = GCNOracle.relevant
 
 @pytest.mark.parametrize(
     ("name", "broken"),
-    [("alike", all_of_one_kind), ("alike", first_two_alike), ("relevant", one_is_missing)],
+    [("equivalence_classes", all_of_one_kind), ("equivalence_classes", first_two_alike), ("relevant", one_is_missing)],
     ids=["all alike", "two alike", "one missing"],
 )
 def test_broken_shortcut_is_caught(name: str, broken: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -489,14 +490,14 @@ def test_published_trees(reference: Path, name: str, sizes: dict[int, int], mean
     model = butfor.models.load_published(reference / f"{name}_gcn_weights.npz")
     published = json.loads((reference / f"{name}_published_results.json").read_text())
     nodes = [int(node) for node in published["size"]]
-    explainer = Explainer.of(model, data, method=butfor.Exact())
+    explainer = Session.of(model, data, method=butfor.Exact())
     results = [result for _, result in explainer.stream(nodes)]
     assert {result.status.value for result in results} == {"optimal"}
     assert all(result.lower_bound == result.size for result in results)
     assert Counter(result.size for result in results) == sizes
     assert butfor.evaluation.explanation_size(results).mean == pytest.approx(mean, abs=5e-4)
     assert butfor.evaluation.fidelity(results) == 0
-    assert butfor.evaluation.accuracy(results, explainer.scene.classes).mean >= share
+    assert butfor.evaluation.accuracy(results, explainer.classes).mean >= share
 
 
 @pytest.mark.slow

@@ -30,8 +30,8 @@ from butfor.cli.hyperparameters import FLAGS
 from butfor.errors import InputError, ModelError
 from butfor.methods import RemoveSubgraph
 from butfor.methods.explainer_masks import Question
-from butfor.paper.explainers import FinePGExplainer, explainers_for, trained, trained_pg_explainer
-from butfor.session import Explainer
+from butfor.paper.explainers import FinePGExplainer, explainers_for, trained_pg_explainer, with_trained_explainer
+from butfor.session import Session
 from butfor.testing import (
     check_leaves_model_alone,
     check_plain_value,
@@ -74,7 +74,7 @@ def asked_for(model: nn.Module, data: Data, nodes=range(8), **settings) -> int:
 
 def mask(explainer: ExplainerAlgorithm, model: nn.Module, data: Data, node: int = 0, goal=None) -> np.ndarray:
     """The explainer's mask by column of the target's neighbourhood."""
-    problem = Explainer.of(model, data, goal=goal).poser.pose((node,))
+    problem = Session.of(model, data, goal=goal).builder.build((node,))
     return Question.of(problem).ask(explainer, model, 0)
 
 
@@ -419,16 +419,16 @@ def test_what_is_trained_later() -> None:
     explainer = FinePGExplainer(epochs=2, nodes=5)
     # As it comes out of another process.
     methods = [pickle.loads(pickle.dumps(RemoveSubgraph(explainer, size=size))) for size in (1, 2)]
-    ready = [trained(method, model, data) for method in methods]
+    ready = [with_trained_explainer(method, model, data) for method in methods]
     assert ready[0].explainer is ready[1].explainer
     assert [repr(method) for method in ready] == [repr(method) for method in methods]
-    assert trained(ready[0], model, data) is ready[0]
-    assert trained(butfor.Exact(), model, data) == butfor.Exact()
+    assert with_trained_explainer(ready[0], model, data) is ready[0]
+    assert with_trained_explainer(butfor.Exact(), model, data) == butfor.Exact()
     direct = trained_pg_explainer(model, data, epochs=2, nodes=5)
     assert torch.equal(direct.mlp[0].weight, ready[0].explainer.mlp[0].weight)
     with torch.no_grad():
         next(model.parameters()).add_(0.1)
-    assert trained(methods[0], model, data).explainer is not ready[0].explainer
+    assert with_trained_explainer(methods[0], model, data).explainer is not ready[0].explainer
 
 
 @pytest.mark.parametrize("name", ["PGExplainer", "Saliency", "Input × gradient"])

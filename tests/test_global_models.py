@@ -92,12 +92,12 @@ def test_hooks_and_exchanged_forwards_are_seen() -> None:
     """The class of a model does not say what it computes where somebody changed it afterwards."""
     from torch_geometric.nn import GCN
 
-    from butfor.session import Explainer
+    from butfor.session import Session
 
     torch.manual_seed(0)
     plain, hooked, exchanged = (GCN(1, 4, 2, 2).eval() for _ in range(3))
     hooked.register_forward_hook(lambda module, given, out: out + READS["top 2 by degree"](*given))
     forward = exchanged.forward
     exchanged.forward = lambda x, edge_index: forward(x, edge_index) + READS["top 2 by degree"](x, edge_index)
-    known = [Explainer.of(model, DATA).poser.pose((3,)).oracle.knows_layers for model in (plain, hooked, exchanged)]
+    known = [Session.of(model, DATA).builder.build((3,)).oracle.proves_locality for model in (plain, hooked, exchanged)]
     assert known == [True, False, False]

@@ -12,6 +12,7 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.utils import k_hop_subgraph
 
 from butfor.edits.edits import pack
+from butfor.edits.rules import Rules
 from butfor.edits.space import EditSpace
 from butfor.errors import GraphError, InputError
 from butfor.graph.graph import Graph
@@ -44,11 +45,11 @@ def test_neighbourhood_equals_pyg(graph_of: tuple[int, list[tuple[int, int]]], d
             target, hops, data.edge_index, relabel_nodes=True, num_nodes=nodes, flow=flow
         )
         assert near.nodes.tolist() == subset.tolist()
-        assert near.edges.tolist() == mask.nonzero().flatten().tolist()
+        assert near.columns.tolist() == mask.nonzero().flatten().tolist()
         assert near.edge_index.tolist() == edge_index.tolist()
-        assert near.centres.tolist() == mapping.tolist()
+        assert near.target_rows.tolist() == mapping.tolist()
         # The maps lead back: relabelled ends are the original edge's ends.
-        assert np.array_equal(near.nodes[near.edge_index], graph.edge_index[:, near.edges])
+        assert np.array_equal(near.nodes[near.edge_index], graph.edge_index[:, near.columns])
 
 
 @settings(deadline=None, max_examples=50)
@@ -63,7 +64,7 @@ def test_distances_equal_networkx(graph_of: tuple[int, list[tuple[int, int]]], d
     near = graph.neighbourhood(targets, 3)
     wanted = {node: hops for node, hops in truth.items() if hops <= 3}
     assert dict(zip(near.nodes.tolist(), near.distance.tolist(), strict=True)) == wanted
-    assert near.nodes[near.centres].tolist() == targets
+    assert near.nodes[near.target_rows].tolist() == targets
 
 
 def test_whole_graph_as_neighbourhood() -> None:
@@ -105,7 +106,7 @@ def test_edits_join_directions_and_copies_and_leave_self_loops() -> None:
     pairs = [(1, 0), (0, 1), (0, 1), (1, 0), (2, 2), (1, 2), (2, 1)]
     graph = Graph.of(data_of(pairs, 3))
     near = graph.neighbourhood(0, 3)
-    edits = EditSpace().edits(graph, near)
+    edits = Rules.of(EditSpace(), graph).edits(near)
     assert edits.deleted.ends.tolist() == [[0, 1], [1, 2]]
     assert edits.edit_of.tolist() == [0, 0, 0, 0, -1, 1, 1]
     assert sorted(edits.columns([0]).tolist()) == [0, 1, 2, 3]
@@ -114,7 +115,7 @@ def test_edits_join_directions_and_copies_and_leave_self_loops() -> None:
         [1, 1, 1, 1, 1, 0, 0],
         [0, 0, 0, 0, 1, 0, 0],
     ]
-    one_way = EditSpace().edits(Graph.of(data_of(pairs, 3), directed=True), near)
+    one_way = Rules.of(EditSpace(), Graph.of(data_of(pairs, 3), directed=True)).edits(near)
     assert one_way.deleted.ends.tolist() == [[0, 1], [1, 0], [1, 2], [2, 1]]
 
 
@@ -122,18 +123,18 @@ def test_edit_space_rules() -> None:
     pairs = [(0, 1), (1, 0), (1, 2), (2, 1), (0, 2), (2, 0)]
     graph = Graph.of(data_of(pairs, 3))
     near = graph.neighbourhood(0, 2)
-    edits = EditSpace(protected=[(2, 1)], costs={(1, 0): 3.0}).edits(graph, near)
+    edits = Rules.of(EditSpace(protected=[(2, 1)], costs={(1, 0): 3.0}), graph).edits(near)
     assert edits.deleted.ends.tolist() == [[0, 1], [0, 2]]
     assert edits.costs.tolist() == [3.0, 1.0]
-    assert edits.num_links == 3
+    assert edits.num_edges == 3
     assert edits.edit_of.tolist() == [0, 0, -1, -1, 1, 1]
-    assert EditSpace(allowed=[(2, 0)]).edits(graph, near).deleted.ends.tolist() == [[0, 2]]
+    assert Rules.of(EditSpace(allowed=[(2, 0)]), graph).edits(near).deleted.ends.tolist() == [[0, 2]]
     with pytest.raises(InputError, match="node 9 is not in this graph"):
-        EditSpace(protected=[(0, 9)]).check(graph)
+        Rules.of(EditSpace(protected=[(0, 9)]), graph)
     with pytest.raises(InputError, match="cost of edge 0–1 is -1"):
-        EditSpace(costs={(0, 1): -1}).check(graph)
+        Rules.of(EditSpace(costs={(0, 1): -1}), graph)
     with pytest.raises(InputError, match="protected names the edge 1–1, which is not in this graph"):
-        EditSpace(protected=[(1, 1)]).check(graph)
+        Rules.of(EditSpace(protected=[(1, 1)]), graph)
 
 
 def test_fingerprint_tells_graphs_apart() -> None:

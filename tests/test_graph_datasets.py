@@ -170,6 +170,17 @@ def test_bad_mutagenicity(tmp_path: Path, change: dict[str, str | None], message
         load_mutagenicity(write(tmp_path, **change))
 
 
+def test_load_graphs_recognises_mutagenicity(tmp_path: Path) -> None:
+    write(tmp_path)
+    assert all(map(same, load_graphs(tmp_path), load_mutagenicity(tmp_path)))
+    (tmp_path / "Mutagenicity_edge_gt.txt").unlink()
+    assert load_graphs(tmp_path)[0].class_names == ["0", "1"]  # as any TUDataset
+    write(tmp_path)
+    (tmp_path / "AIDS_graph_indicator.txt").touch()
+    with pytest.raises(GraphError, match=r"holds more than one dataset: AIDS_graph_ind.*, Mutagenicity_graph_ind"):
+        load_graphs(tmp_path)
+
+
 def test_another_dataset_is_not_mutagenicity(tmp_path: Path) -> None:
     for file in list(write(tmp_path).iterdir()):
         file.rename(tmp_path / file.name.replace("Mutagenicity", "AIDS"))

@@ -18,16 +18,19 @@ from torch_geometric.nn import GCN, GATConv, GraphConv, HeteroConv, HGTConv, SAG
 from torch_geometric.transforms import ToUndirected
 
 import butfor
-from butfor.edits.edits import Deletion
-from butfor.edits.space import EditSpace, Features, Within
+from butfor.edits.addition import Within
+from butfor.edits.change import Features
+from butfor.edits.deletion import Deletion
+from butfor.edits.space import EditSpace
 from butfor.errors import ButforError, InputError
 from butfor.methods import CFGNN, GRBCD, PRBCD, Exact, Greedy, KeepEgo, RandomPerturbation, RemoveEgo, RemoveSubgraph
+from butfor.problem.budget import Budget
 from butfor.problem.goal import Goal
-from butfor.problem.problem import Budget
 from butfor.problem.target import Pair
-from butfor.result.counterfactual import Counterfactual, Status
+from butfor.result.counterfactual import Counterfactual
+from butfor.result.status import Status
 from butfor.runs import Run
-from butfor.session import Explainer
+from butfor.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -568,7 +571,7 @@ def test_links_of_a_space_survive_json() -> None:
         relations=[("item", "rev_buys", "user")],
     )
     ids = [
-        Run.of(Explainer.of(Votes(), data, node_type="user", space=one)).space_id for one in (space, same, EditSpace())
+        Run.of(Session.of(Votes(), data, node_type="user", space=one)).space_id for one in (space, same, EditSpace())
     ]
     assert ids[0] == ids[1] != ids[2]
 
@@ -609,11 +612,11 @@ def test_layers_named_after_relations_may_work_one_after_another() -> None:
 def test_the_neighbourhood_gives_the_scores_of_the_whole_graph(kind: str) -> None:
     data = graph(7, sizes=(40, 40, 40), links=(45, 25, 30))
     model = build(kind, 3, data)
-    explainer = Explainer.of(model, data, node_type="paper")
+    explainer = Session.of(model, data, node_type="paper")
     random = np.random.default_rng(1)
     sizes, tried = [], 0
     for node in range(0, 40, 5):
-        problem = explainer.poser.pose((40 + node,))
+        problem = explainer.builder.build((40 + node,))
         sizes.append(problem.edits.neighbourhood.num_nodes)
         count = len(problem.edits)
         if not count:

@@ -1,4 +1,4 @@
-"""One fingerprint of a graph: everything that a model can read, and the same everywhere."""
+"""One graph_fingerprint of a graph: everything that a model can read, and the same everywhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch_geometric.nn import SAGEConv
 import butfor
 from butfor.cli import main
 from butfor.datasets import describe, save_graph
-from butfor.graph.fields import fingerprint
+from butfor.graph.fingerprint import graph_fingerprint
 from butfor.graph.graph import Graph
 from butfor.testing import random_problem
 
@@ -41,28 +41,28 @@ READ = ["x", "edge_index", "edge_weight", "edge_attr", "edge_type", "pos", "z", 
 @pytest.mark.parametrize("name", READ)
 def test_whatever_a_model_reads_counts(name: str) -> None:
     one, other = full(), full()
-    assert fingerprint(one) == fingerprint(other)
+    assert graph_fingerprint(one) == graph_fingerprint(other)
     other[name] = other[name].clone()
     other[name].reshape(-1)[0] += 1
-    assert fingerprint(one) != fingerprint(other)
+    assert graph_fingerprint(one) != graph_fingerprint(other)
     without = full()
     if name not in ("x", "edge_index"):
         del without[name]
-        assert fingerprint(one) != fingerprint(without)
+        assert graph_fingerprint(one) != graph_fingerprint(without)
 
 
 @pytest.mark.parametrize("name", ["y", "train_mask", "node_ids"])
 def test_what_no_model_reads_does_not(name: str) -> None:
     one, other = full(), full()
     del other[name]
-    assert fingerprint(one) == fingerprint(other)
+    assert graph_fingerprint(one) == graph_fingerprint(other)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64, torch.int32])
 def test_any_type_of_features(dtype: torch.dtype) -> None:
     one, other = full(), full()
     one.x = one.x.to(dtype)
-    assert fingerprint(one) == fingerprint(one.clone()) != fingerprint(other)
+    assert graph_fingerprint(one) == graph_fingerprint(one.clone()) != graph_fingerprint(other)
 
 
 class Placed(nn.Module):
@@ -84,7 +84,7 @@ def test_it_is_the_same_everywhere(
     del data.batch
     save_graph(data, tmp_path / "graph.npz")
     loaded = butfor.datasets.load_graph(tmp_path / "graph.npz")
-    known = fingerprint(loaded)
+    known = graph_fingerprint(loaded)
     assert known == Graph.of(loaded).fingerprint() == describe(loaded)["sha256"]
     assert known == butfor.explain(Placed(), loaded, 0).graph_id
     assert main(["datasets", str(tmp_path / "graph.npz")]) == 0

@@ -21,12 +21,12 @@ from torch_geometric.nn import GCN
 import butfor
 import butfor.methods.exact as module
 import butfor.oracle.gcn.oracle
-from brute import Case, Pair, Truth, larger_case, pairs_of, random_case, random_model, scores_after, solve, subsets
+from truth import Case, Pair, Truth, larger_case, pairs_of, random_case, random_model, scores_after, solve, subsets
 from butfor.oracle.gcn.oracle import GCNOracle
 from butfor.oracle.general import ModelOracle
+from butfor.problem.budget import Budget
 from butfor.problem.goal import Goal
-from butfor.problem.problem import Budget
-from butfor.session import Explainer
+from butfor.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from butfor.methods import Method
-    from butfor.oracle.general import Influence
+    from butfor.oracle.base import Influence
     from butfor.problem.problem import Problem
 
 # As `module.WORTH_A_BOUND`: wherever there are two edits left to choose from (with none left, 0 fails), and nowhere.
@@ -67,11 +67,11 @@ def problems(case: Case) -> Iterator[tuple[Problem, NDArray[np.float64], NDArray
     """The problem of each node, the margin after every subset of the case's edges, and the bit of each edit."""
     number = {pair: i for i, pair in enumerate(case.free)}
     scores = torch.from_numpy(scores_after(case, case.free, subsets(len(number))))
-    poser = Explainer.of(case.model, case.data, **case.asked).poser
+    poser = Session.of(case.model, case.data, **case.asked).builder
     for node in range(case.data.num_nodes):
         if int(scores[0, node].argmax()) == case.wanted:
             continue
-        problem = poser.pose((node,))
+        problem = poser.build((node,))
         bits = [1 << number[pairs_of(problem.edits.records([edit]))[0]] for edit in range(len(problem.edits))]
         margins = problem.goal.margin(scores[:, node], problem.before).numpy()
         yield problem, margins, np.array(bits, dtype=np.int64)
@@ -185,7 +185,7 @@ def test_bounds_hold_along_ways_through_a_larger_graph(seed: int, way: str) -> N
     """Of 45 edges many more may go than the kernel tells apart (`gcn.influence.MANY`)."""
     model, data = star(seed)
     data.x = data.x.double()
-    fast = Explainer.of(model.double(), data).poser.pose((0,))
+    fast = Session.of(model.double(), data).builder.build((0,))
     assert type(fast.oracle) is GCNOracle
     problem = replace(fast, oracle=fast.oracle.general)
     for removed in ([], [3, 11, 44]):
@@ -356,7 +356,7 @@ def test_impossible_at_once(seed: int, lift: float, monkeypatch: pytest.MonkeyPa
     budget = Budget(2000)
     result = butfor.explain(model, data, 0, butfor.Exact(), budget=budget)
     assert (result.status.value, result.lower_bound) == ("impossible", None)
-    problem = Explainer.of(model, data).poser.pose((0,))
+    problem = Session.of(model, data).builder.build((0,))
     assert 2 ** len(problem.edits) > 10**13
     random = np.random.default_rng(seed)
     sets = [np.flatnonzero(random.random(len(problem.edits)) < share) for share in np.linspace(0, 1, 2000)]
@@ -391,8 +391,8 @@ def test_bounds_with_costs_and_edits_that_are_alike(worth: int, monkeypatch: pyt
     alike = 0
     cases = []
     for case in map(hubs, range(40)):
-        problem = Explainer.of(case.model, case.data, **case.asked).poser.pose((0,))
-        alike += len(problem.edits) - len(np.unique(problem.oracle.alike(problem.edits)))
+        problem = Session.of(case.model, case.data, **case.asked).builder.build((0,))
+        alike += len(problem.edits) - len(np.unique(problem.oracle.equivalence_classes(problem.edits)))
         cases.append((case, [truth for truth in solve(case) if truth.node < 4 and not truth.close]))
     assert alike >= 100
     for kind, seed in itertools.product(KINDS, range(100, 110)):
@@ -440,8 +440,8 @@ def test_neither_chunks_nor_threads_matter(limit: int, monkeypatch: pytest.Monke
 def test_budget_that_ends_with_the_first_size() -> None:
     """As many evaluations as there are kinds of edits: single edits take them all."""
     model, data = star(0)
-    problem = Explainer.of(model, data).poser.pose((0,))
-    limit = len(np.unique(problem.oracle.alike(problem.edits)))
+    problem = Session.of(model, data).builder.build((0,))
+    limit = len(np.unique(problem.oracle.equivalence_classes(problem.edits)))
     result = butfor.explain(model, data, 0, butfor.Exact(), budget=Budget(limit))
     assert not result.found
     assert result.evaluations <= limit
@@ -459,7 +459,7 @@ def test_nothing_is_proved_where_numbers_overflow() -> None:
     x = torch.zeros(16, 1)
     x[1] = -3e38
     data = Data(x=x, edge_index=torch.tensor([*pairs, *(pair[::-1] for pair in pairs)]).T.contiguous())
-    problem = Explainer.of(model, data).poser.pose((0,))
+    problem = Session.of(model, data).builder.build((0,))
     assert problem.ask([[0]]).reached[0]
     bounds = problem.influence((), np.arange(len(problem.edits)), 1)
     assert bounds is None or problem.margin - problem.ask([[0]]).margins[0] <= bounds.limits[0] + 1e-6

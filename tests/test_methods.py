@@ -15,8 +15,9 @@ from butfor.errors import InputError
 from butfor.methods import Method
 from butfor.methods.cf_gnn import INSTEAD
 from butfor.methods.greedy import NO_GRADIENT
-from butfor.problem.problem import Budget, Proposal
-from butfor.session import Explainer
+from butfor.problem.budget import Budget
+from butfor.problem.proposal import Proposal
+from butfor.session import Session
 from butfor.testing import CHECKS, check_method, random_problem
 
 METHODS = [
@@ -94,7 +95,7 @@ class Refuted(Method):
     def solve(self, problem, budget):
         if not problem.refuted:
             return Proposal(((0,), (1,)))
-        best = butfor.Greedy().solve(problem, budget)
+        best = butfor.Greedy().solve(problem.metered(budget))
         assert problem.refuted == {frozenset({0}), frozenset({1})}
         return best
 
@@ -175,15 +176,15 @@ def test_models_without_gradients() -> None:
 @pytest.mark.parametrize("bounded", [False, True])
 def test_time_may_run_out_at_any_moment(method: Method, bounded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     model, data = random_problem(3, nodes=12)
-    problem = Explainer.of(model, data).poser.pose((2,))
-    sure = butfor.Exact().solve(problem, Budget(None))
+    problem = Session.of(model, data).builder.build((2,))
+    sure = butfor.Exact().solve(problem.metered(Budget(None)))
     for moment in range(60):
         # The clock stands still, and after so many looks at it an hour has passed.
         now = time.monotonic()
         monkeypatch.setattr("butfor.methods.exact.WORTH_A_BOUND", 2 if bounded else 10**9)
         ticks = itertools.chain([now] * moment, itertools.repeat(now + 3600))
         monkeypatch.setattr("butfor.problem.problem.time.monotonic", lambda ticks=ticks: next(ticks))
-        proposal = method.solve(problem, Budget(None, seconds=60))
+        proposal = method.solve(problem.metered(Budget(None, seconds=60)))
         monkeypatch.undo()
         assert proposal.lower_bound <= sure.lower_bound
         assert not proposal.exhausted or sure.exhausted

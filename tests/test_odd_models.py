@@ -10,6 +10,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCN, GCNConv, GraphConv, GraphSAGE, SGConv
 
 import butfor
+from butfor.edits.rules import Rules
 from butfor.edits.space import EditSpace
 from butfor.errors import InputError, ModelError
 from butfor.graph.graph import Graph
@@ -158,17 +159,17 @@ def test_a_model_made_for_one_graph() -> None:
 def test_memory_is_bounded_in_features_too() -> None:
     wide = Data(x=torch.ones(50, 4000), edge_index=torch.randint(0, 50, (2, 400), generator=torch.Generator()))
     graph = Graph.of(wide, directed=True)
-    oracle = ModelOracle(Predictor.of(GCN(4000, 8, 1, 2).eval(), graph), graph)
-    edits = EditSpace().edits(graph, graph.neighbourhood(0, 3))
+    oracle = ModelOracle(Predictor.of(GCN(4000, 8, 1, 2).eval(), graph))
+    edits = Rules.of(EditSpace(), graph).edits(graph.neighbourhood(0, 3))
     near = edits.neighbourhood
-    assert oracle.pace(edits) * (near.num_nodes + near.num_edges) * 4000 <= oracle.max_numbers
+    assert oracle.batch_size(edits) * (near.num_nodes + near.num_columns) * 4000 <= oracle.max_numbers
 
 
 def test_time_is_looked_at_between_pieces() -> None:
     model, data = random_problem(2, nodes=12)
     graph = Graph.of(data)
-    oracle = ModelOracle(Predictor.of(model, graph), graph, max_numbers=1)
-    edits = EditSpace().edits(graph, graph.neighbourhood(0, 3))
+    oracle = ModelOracle(Predictor.of(model, graph), max_numbers=1)
+    edits = Rules.of(EditSpace(), graph).edits(graph.neighbourhood(0, 3))
     problem = butfor.explainer.Problem(graph, oracle.predictor, oracle, edits, Goal(), oracle.predictor.logits[0])
     late = butfor.Budget(seconds=1e-9).meter()
     assert len(problem.extend([], problem.edits.edit_of[:5].clip(0), late).margins) == 1
@@ -180,7 +181,7 @@ def test_targets_in_odd_shapes() -> None:
     one = butfor.explain(model, data, 3)
     assert butfor.explain(model, data, torch.tensor(3)) == one
     assert butfor.explain(model, data, (node for node in (3, 1)))[0] == one
-    explainer = butfor.Explainer.of(model, data)
+    explainer = butfor.Session.of(model, data)
     assert len(list(explainer.stream(node for node in range(4)))) == 4
     for nonsense in (5.0, True):
         with pytest.raises(InputError, match="is not a node"):
@@ -205,7 +206,7 @@ def test_batches_are_cut_by_edges_and_nothing_waits(monkeypatch: pytest.MonkeyPa
     model, data = random_problem(1, nodes=12)
     whole = butfor.explain(model, data, range(12), butfor.CFGNN(epochs=20))
     monkeypatch.setattr("butfor.session.BATCH_COLUMNS", 1)
-    explainer = butfor.Explainer.of(model, data, method=butfor.CFGNN(epochs=20))
+    explainer = butfor.Session.of(model, data, method=butfor.CFGNN(epochs=20))
     sizes = [len(numbers) for numbers, _ in explainer._batches([(node,) for node in range(12)])]
     assert sizes == [1] * 12
     assert butfor.explain(model, data, range(12), butfor.CFGNN(epochs=20)) == whole

@@ -21,6 +21,7 @@ from torch_geometric.nn import (
 
 import butfor
 from butfor.edits.edits import pack
+from butfor.edits.rules import Rules
 from butfor.edits.space import EditSpace
 from butfor.errors import ModelError
 from butfor.graph.graph import Graph
@@ -28,7 +29,7 @@ from butfor.models import PaperGCN
 from butfor.oracle.gcn.oracle import GCNOracle
 from butfor.oracle.general import ModelOracle
 from butfor.predict.predictor import Predictor
-from butfor.problem.builder import WHOLE_GRAPH, Poser
+from butfor.problem.builder import WHOLE_GRAPH, ProblemBuilder
 from butfor.problem.goal import Goal
 from butfor.testing import links, predict_without, random_problem
 
@@ -111,9 +112,9 @@ def make(name: str) -> torch.nn.Module:
         return MODELS[name]().eval()
 
 
-def poser(model, data, directed=None) -> Poser:
+def poser(model, data, directed=None) -> ProblemBuilder:
     graph = Graph.of(data, directed)
-    return Poser(graph, Predictor.of(model, graph), Goal(), EditSpace(), 0)
+    return ProblemBuilder(Predictor.of(model, graph), Goal(), Rules.of(EditSpace(), graph))
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -123,7 +124,7 @@ def test_oracle_equals_deletion_on_the_whole_graph(name: str, directed: bool) ->
     _, data = random_problem(1, nodes=14, directed=directed, density=0.12)
     random = np.random.default_rng(0)
     for node in range(0, 14, 3):
-        problem = poser(model, data).pose((node,))
+        problem = poser(model, data).build((node,))
         count = len(problem.edits)
         sets = [random.permutation(count)[: random.integers(0, count + 1)] for _ in range(6)]
         answers = problem.ask(sets)
@@ -138,7 +139,7 @@ def test_oracle_equals_deletion_on_the_whole_graph(name: str, directed: bool) ->
 @pytest.mark.parametrize("name", ["GraphNorm", "pooling", "mixed-flow"])
 def test_models_without_locality_see_the_whole_graph(name: str) -> None:
     _, data = random_problem(1, nodes=14, density=0.12)
-    near = poser(make(name), data).pose((0,)).edits.neighbourhood
+    near = poser(make(name), data).build((0,)).edits.neighbourhood
     result = butfor.explain(make(name), data, 0)
     if name != "mixed-flow":
         assert near.hops is None
@@ -160,9 +161,9 @@ def both_oracles(name: str, seed: int = 2, **fields):
         data = Data(x=data.x, edge_index=data.edge_index, **{key: value(data) for key, value in fields.items()})
     graph = Graph.of(data, directed=False)
     predictor = Predictor.of(model, graph)
-    problems = [Poser(graph, predictor, Goal(), EditSpace(), 0).pose((node,)) for node in range(8)]
+    problems = [ProblemBuilder(predictor, Goal(), Rules.of(EditSpace(), graph)).build((node,)) for node in range(8)]
     assert all(isinstance(problem.oracle, GCNOracle) for problem in problems)
-    return problems, problems[0].oracle, ModelOracle(predictor, graph)
+    return problems, problems[0].oracle, ModelOracle(predictor)
 
 
 def symmetric_weights(data: Data) -> torch.Tensor:
@@ -243,8 +244,8 @@ class Counted(torch.nn.Module):
 def test_a_relaxation_is_offered_only_where_it_is_faithful(model, faithful: bool) -> None:
     _, data = random_problem(2, nodes=10)
     graph = Graph.of(data)
-    oracle = ModelOracle(Predictor.of(model().eval(), graph), graph)
-    edits = EditSpace().edits(graph, graph.neighbourhood(0, 3))
+    oracle = ModelOracle(Predictor.of(model().eval(), graph))
+    edits = Rules.of(EditSpace(), graph).edits(graph.neighbourhood(0, 3))
     assert (oracle.relax([edits]) is not None) is faithful
 
 
@@ -252,7 +253,7 @@ def test_gradient_matches_finite_differences() -> None:
     model, data = random_problem(5, nodes=10)
     model.double()
     data.x = data.x.double()
-    problem = poser(model, data).pose((2,))
+    problem = poser(model, data).build((2,))
     relaxation = problem.oracle.relax([problem.edits])
     gradient = problem.gradient([1])
     for edit in range(len(problem.edits)):
@@ -269,12 +270,12 @@ def test_answers_do_not_depend_on_how_they_are_batched() -> None:
     model, data = random_problem(2, nodes=12)
     graph = Graph.of(data)
     predictor = Predictor.of(model, graph)
-    edits = [EditSpace().edits(graph, graph.neighbourhood(node, 3)) for node in range(6)]
+    edits = [Rules.of(EditSpace(), graph).edits(graph.neighbourhood(node, 3)) for node in range(6)]
     asked = [(each, np.arange(len(each))[:, None]) for each in edits]
-    small, large = (ModelOracle(predictor, graph, max_numbers=size).logits(asked) for size in (1, 10**12))
+    small, large = (ModelOracle(predictor, max_numbers=size).logits(asked) for size in (1, 10**12))
     for one, other in zip(small, large, strict=True):
         assert torch.allclose(one, other, atol=1e-5)
-    assert ModelOracle(predictor, graph).logits([]) == []
+    assert ModelOracle(predictor).logits([]) == []
 
 
 @pytest.mark.parametrize("name", ["GCNConv-cached", "SGConv-cached"])

@@ -11,7 +11,7 @@ import pytest
 
 from butfor.errors import StoreError
 from butfor.evaluation.tables import Table
-from butfor.paper.page import page
+from butfor.paper.page import render_page
 from butfor.paper.sections import Picture, Section
 
 if TYPE_CHECKING:
@@ -94,11 +94,11 @@ def figures(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tree(figures: Path) -> Tree:
-    return Tree(page(SECTIONS, figures, FACTS, title="A `page` & more", lead="Ours beside <theirs>."))
+    return Tree(render_page(SECTIONS, figures, FACTS, title="A `page` & more", lead="Ours beside <theirs>."))
 
 
 def table_of(table: Table, figures: Path) -> str:
-    text = page([Section("part", "Part", "", tables=(table,))], figures, {}, title="", lead="")
+    text = render_page([Section("part", "Part", "", tables=(table,))], figures, {}, title="", lead="")
     return text[text.index("<table") : text.index("</table>")]
 
 
@@ -138,7 +138,7 @@ def test_nothing_comes_from_elsewhere(tree: Tree, figures: Path) -> None:
     ]
     assert all(re.match(r"#|data:|(tables|figures)/[\w.]+$", reference or "") for reference in references), references
     assert not {"script", "iframe", "object", "embed", "base"} & {tag for tag, _ in tree.elements}
-    text = page(SECTIONS, figures, FACTS, title="", lead="")
+    text = render_page(SECTIONS, figures, FACTS, title="", lead="")
     assert "://" not in text
     assert "@import" not in text
     assert "url(" not in text
@@ -171,7 +171,7 @@ def test_text_is_never_markup(tree: Tree, figures: Path) -> None:
     assert "a < b" in tree.text("th", "code")
     assert next(box["aria-label"] for box in tree.all("div") if "tabindex" in box) == 'Ours & "theirs" <Table 2>'
     odd = Section('a"b<c', "Odd", "", tables=(Table('t"&', "T", ("a",), (("1",),), ()),))
-    other = Tree(page([odd], figures, {}, title='</title>"', lead=""))
+    other = Tree(render_page([odd], figures, {}, title='</title>"', lead=""))
     assert other.all("section")[0]["id"] == 'a"b<c'
     assert other.text("title") == '</title>"'
     assert {"tables/t%22%26.csv", "#a%22b%3Cc"} <= {link["href"] for link in other.all("a")}
@@ -194,19 +194,19 @@ def test_rows_that_leave_out_their_first_cell_are_a_group(figures: Path) -> None
 def test_cells_know_what_they_are(figures: Path) -> None:
     heads = re.findall(r'<th scope="col" class="([^"]*)"(?: aria-label="([^"]*)")?', table_of(RESULTS, figures))
     assert heads == [
-        ("text stuck s0", ""),
-        ("text stuck s1", ""),
-        ("own", ""),
-        ("owned", "fid., paper"),
-        ("own", ""),
-        ("owned", "size, paper"),
+        ("text pinned pin-0", ""),
+        ("text pinned pin-1", ""),
+        ("primary", ""),
+        ("secondary", "fid., paper"),
+        ("primary", ""),
+        ("secondary", "size, paper"),
     ]
     assert re.findall(r'<th scope="row"[^>]*>([^<]*)', table_of(GRAPHS, figures)) == ["nodes", "edges"]
-    assert '<td class="own">871</td>' in table_of(GRAPHS, figures)
+    assert '<td class="primary">871</td>' in table_of(GRAPHS, figures)
     twice = Table("t", "T", ("", "mean", "sd", "mean", "sd"), (), ())
-    assert "owned" not in table_of(twice, figures), "there is nothing they could belong to"
+    assert "secondary" not in table_of(twice, figures), "there is nothing they could belong to"
     # Were all columns in sight, a narrow screen could not reach the last.
-    assert "stuck" not in table_of(WORDS, figures)
+    assert "pinned" not in table_of(WORDS, figures)
 
 
 @pytest.mark.parametrize("left", range(6))
@@ -214,11 +214,11 @@ def test_any_number_of_columns_may_be_text(left: int, figures: Path) -> None:
     rows = (("a" * 90, "b", "c", "d", "e"), ("", "b", "", "d", "e"))
     for some in (rows, rows[:1], ()):
         table = Table("t", "T", ("one", "two", "three", "four", "five"), some, (), left=left)
-        tree = Tree(page([Section("part", "Part", "", tables=(table,))], figures, {}, title="", lead=""))
+        tree = Tree(render_page([Section("part", "Part", "", tables=(table,))], figures, {}, title="", lead=""))
         assert len(tree.all("table")) == 1
 
 
 def test_a_missing_picture_is_named(figures: Path) -> None:
     (figures / "losses.svg").unlink()
     with pytest.raises(StoreError, match=re.escape(str(figures / "losses.svg"))):
-        page(SECTIONS, figures, FACTS, title="", lead="")
+        render_page(SECTIONS, figures, FACTS, title="", lead="")

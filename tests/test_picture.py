@@ -10,6 +10,7 @@ import matplotlib
 import numpy as np
 import pytest
 import torch
+from butfor.plotting.scene import Scene
 from torch_geometric.data import Data
 
 import butfor
@@ -19,7 +20,6 @@ from butfor.graph.graph import Graph
 from butfor.plotting.excerpt import View
 from butfor.plotting.layout import fit, place
 from butfor.plotting.picture import NAMED, draw
-from butfor.plotting.scene import Scene
 from butfor.plotting.style import COLOURS, REMOVED
 
 if TYPE_CHECKING:

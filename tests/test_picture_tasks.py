@@ -18,7 +18,7 @@ from butfor.errors import InputError
 from butfor.plotting.excerpt import LINES, NOTED, View
 from butfor.plotting.picture import draw
 from butfor.plotting.style import COLOURS, NEW, REMOVED
-from butfor.result.counterfactual import Status
+from butfor.result.status import Status
 from butfor.testing import random_problem
 from test_picture import collection, count, everything_inside, ids, legend, nodes, texts
 
@@ -332,7 +332,7 @@ def test_deletions_additions_and_changes_together() -> None:
     target, other = data.edge_index[:, 0].tolist()
     result = butfor.explain(model, data, target)
     graph = result._scene.graph
-    new = next(node for node in range(20) if node != target and not graph.has_link(graph.link_key((node, target))))
+    new = next(node for node in range(20) if node != target and not graph.has_edge(graph.edge_key((node, target))))
     edits = (Deletion(target, other), Addition(target, new), Change(target, 1, 0.0, 0.25))
     figure = draw(replace(result, after=result.before, edits=edits, nodes=20), result._scene)
     marks = [f"node {target}, the target", "removed edge", "added edge", "changed feature", "other edge"]

@@ -9,10 +9,11 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.nn import GCN, GraphConv, HeteroConv, SAGEConv
 
 import butfor
-from butfor.predict.locality import unmoved
+from butfor.predict.locality import are_local
 from butfor.problem.builder import WHOLE_GRAPH
-from butfor.result.counterfactual import Status
-from butfor.session import CONTRADICTS, Explainer
+from butfor.result.settle import CONTRADICTS
+from butfor.result.status import Status
+from butfor.session import Session
 from butfor.testing import predict_without, random_problem
 
 
@@ -135,10 +136,10 @@ def test_noise_reaches_graphs_of_several_types() -> None:
         model = Typed(far).eval()
         with torch.no_grad():
             model(data.x_dict, data.edge_index_dict)
-        explainer = Explainer.of(model, data, node_type="user")
+        explainer = Session.of(model, data, node_type="user")
         near = [explainer.graph.neighbourhood(node, 1) for node in range(3)]
-        edits = [explainer.poser.space.edits(explainer.graph, one) for one in near]
-        assert unmoved(explainer.predictor, edits, list(explainer.predictor.logits[:3])) == [not far] * 3
+        edits = [explainer.builder.space.edits(explainer.graph, one) for one in near]
+        assert are_local(explainer.predictor, edits, list(explainer.predictor.logits[:3])) == [not far] * 3
 
 
 class Moody(torch.nn.Module):

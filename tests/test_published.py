@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import butfor
-from butfor.session import Explainer
+from butfor.session import Session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +71,7 @@ def test_published_code_node_by_node(
     assert (len(found(results)), len(results)) == (count, total)
     assert sum(found(results)) / count == pytest.approx(mean, abs=5e-4)
     assert all(result.status.value == "optimal" for result in results if result.size == 1)
-    classes = Explainer.of(case.model, case.data).scene.classes
+    classes = Session.of(case.model, case.data).classes
     metrics = butfor.evaluation.evaluate(results, case.data, classes, motifs=True)
     size, std, sparsity, accuracy = table
     assert metrics.size.mean == pytest.approx(size, abs=0.006)

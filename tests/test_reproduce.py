@@ -583,21 +583,21 @@ def test_sizes_are_also_given_on_the_nodes_that_all_methods_solve(run: Done, pub
 
 def test_each_of_the_five_departures_is_switched_on_and_off(variants: Done) -> None:
     rows = table(variants.folder, "departures")
-    settings = [{line["method"] for line in results(variants.folder, "published", row["method"])} for row in rows]
-    assert all(len(names) == 1 for names in settings)
-    parsed = [dict(re.findall(r"(\w+)=([^,)]+)", next(iter(names)))) for names in settings]
+    methods = [[line["method"] for line in results(variants.folder, "published", row["method"])] for row in rows]
+    assert all(method == each[0] for each in methods for method in each)
+    settings = [each[0]["settings"] for each in methods]
     keys = ["distance_gradient", "degrees", "clip", "keep", "start"]
-    paper, code = parsed[0], parsed[6]
+    paper, code = settings[0], settings[6]
     assert [paper[key] for key in keys[:4]] != [code[key] for key in keys[:4]]
     assert all(paper[key] != code[key] for key in keys[:4])
-    for base, changed in ((paper, parsed[1:6]), (code, parsed[7:12])):
+    for base, changed in ((paper, settings[1:6]), (code, settings[7:12])):
         for key, variant in zip(keys, changed, strict=True):
             assert [k for k in variant if variant[k] != base[k]] == [key]
             if key != "start":
                 assert {variant[key], base[key]} == {paper[key], code[key]}
     # The code means to start a little below one and does not: neither the paper's choice nor what the code does.
-    assert float(paper["start"]) == float(code["start"]) == 1
-    assert {float(parsed[5]["start"]), float(parsed[11]["start"])} == {1 - 1e-4}
+    assert paper["start"] == code["start"] == 1
+    assert {settings[5]["start"], settings[11]["start"]} == {1 - 1e-4}
 
 
 def test_the_departures_table_gives_the_metrics_of_its_results(variants: Done, other_reference: Path) -> None:
@@ -637,15 +637,17 @@ def test_the_search_tries_the_paper_s_whole_grid(variants: Done) -> None:
 
 def test_the_search_counts_what_is_found_within_each_setting_s_epochs(variants: Done) -> None:
     found = {
-        (row["optimizer"], row["momentum"], row["lr"], row["beta"], int(row["epochs"])): int(row["found"])
+        (row["optimizer"], *(float(row[name]) for name in ("momentum", "lr", "beta")), int(row["epochs"])): int(
+            row["found"]
+        )
         for row in table(variants.folder, "search")
     }
     for (*setting, epochs), count in found.items():
         if epochs > 100:
             assert count >= found[(*setting, epochs - 200)]
     for path in (variants.folder / "results/published/tree-cycles/search").rglob("*.jsonl"):
-        fields = dict(re.findall(r"(\w+)=([^,)]+)", lines(path)[0]["method"]))
-        key = (fields["optimizer"].strip("'"), fields["momentum"], fields["lr"], fields["beta"], int(fields["epochs"]))
+        settings = lines(path)[0]["method"]["settings"]
+        key = tuple(settings[name] for name in ("optimizer", "momentum", "lr", "beta", "epochs"))
         assert found[key] == sum(bool(line["edits"]) for line in lines(path))
 
 
@@ -686,7 +688,7 @@ def test_the_search_goes_on_and_says_that_the_paper_s_choice_does_not_come_out(
     (choice,) = [
         path
         for path in paths
-        if all(f"{key}," in lines(path)[0]["method"] for key in ("lr=0.1", "optimizer='sgd'", "momentum=0.0"))
+        if {"lr": 0.1, "optimizer": "sgd", "momentum": 0.0}.items() <= lines(path)[0]["method"]["settings"].items()
     ]
     assert not fails[choice]
     failure = next(lines_[0] for lines_ in fails.values() if lines_)
@@ -1069,6 +1071,18 @@ def test_a_reference_folder_that_lacks_a_file_is_refused_before_anything_is_done
     monkeypatch.setattr(torch.optim.Adam, "step", lambda *_: pytest.fail("a model is trained for nothing"))
     message = refusal(capsys, "table-2", *QUICK, "--reference", str(folder), "--out", str(tmp_path / "out"))
     assert lacks in message
+
+
+@pytest.mark.parametrize("package", ["jinja2", "joblib", "optuna", "captum"])
+def test_a_missing_package_names_its_extra_before_anything_is_done(
+    package: str, reference: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    out = tmp_path / "out"
+    message = refusal(capsys, "--quick", "--jobs", "2", "--reference", str(reference), "--out", str(out))
+    assert f"{package} is not installed" in message
+    assert "pip install 'butfor[reproduce]'" in message
+    assert not out.exists()
 
 
 def test_a_folder_that_is_a_file_is_refused(reference: Path, tmp_path: Path, capsys: Capture) -> None:

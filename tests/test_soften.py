@@ -15,7 +15,7 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import add_remaining_self_loops, degree, softmax
 
 from butfor.oracle.soft_edges import soft_edges
-from butfor.predict.preserved import untouched
+from butfor.predict.preserved import preserved
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -306,7 +306,7 @@ def graph(directed: bool) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
 
 
 def soft(model: nn.Module, x: Tensor, edge_index: Tensor, weights: Tensor, **fields: Tensor) -> Tensor:
-    with untouched(model), soft_edges(model, edge_index, weights):
+    with preserved(model), soft_edges(model, edge_index, weights):
         return model(x, edge_index, **fields)
 
 
@@ -332,7 +332,7 @@ def compare(name: str, directed: bool, number: int | None = None) -> list[tuple[
     fields = {field: fields[field] for field in CASES[name].fields}
     found = []
     for mask in masks(edge_index, link)[:number]:
-        with untouched(model):
+        with preserved(model):
             hard = model(x, edge_index[:, mask], **{field: value[mask] for field, value in fields.items()})
         weights = mask.double().requires_grad_()
         found.append((weights, soft(model, x, edge_index, weights, **fields), hard))

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from butfor.edits.edits import Deletion
+from butfor.edits.deletion import Deletion
 from butfor.errors import StoreError
-from butfor.result.counterfactual import Counterfactual, Prediction, Status
+from butfor.result.counterfactual import Counterfactual
+from butfor.result.status import Prediction, Status
 from butfor.runs import Run, Store, read_results
 from butfor.runs import store as store_module
 from butfor.runs.lines import to_line

@@ -10,7 +10,7 @@ import math
 import pytest
 
 from butfor.evaluation.tables import Table
-from butfor.paper.cells import difference, number, p_value, spread
+from butfor.paper.formatting import format_difference, format_mean, format_number, format_p_value
 from butfor.paper.sections import Picture, Section
 
 TABLE = Table(
@@ -56,18 +56,18 @@ def test_a_section_survives_json() -> None:
 
 
 def test_numbers_in_cells() -> None:
-    assert number(1.005, 1) == "1.0"
-    assert number(None) == number(math.nan) == "–"
-    assert spread(2.094, 2.212) == "2.09 ± 2.21"
-    assert spread(2.094, None) == "2.09"
-    assert spread(math.nan, math.nan) == "–"
-    assert difference(0.8, 1.0) == "−0.20"
-    assert difference(1.0, 0.8) == "+0.20"
-    assert difference(2.094, 2.09) == "0.00"
-    assert difference(2.086, 2.09) == "0.00"
-    assert difference(math.nan, 1.0) == difference(1.0, None) == "–"
+    assert format_number(1.005, 1) == "1.0"
+    assert format_number(None) == format_number(math.nan) == "–"
+    assert format_mean(2.094, 2.212) == "2.09 ± 2.21"
+    assert format_mean(2.094, None) == "2.09"
+    assert format_mean(math.nan, math.nan) == "–"
+    assert format_difference(0.8, 1.0) == "−0.20"
+    assert format_difference(1.0, 0.8) == "+0.20"
+    assert format_difference(2.094, 2.09) == "0.00"
+    assert format_difference(2.086, 2.09) == "0.00"
+    assert format_difference(math.nan, 1.0) == format_difference(1.0, None) == "–"
 
 
 @pytest.mark.parametrize(("p", "told"), [(0.5, "0.5000"), (0.00001, "< 0.0001"), (math.nan, "–")])
 def test_probabilities_in_cells(p: float, told: str) -> None:
-    assert p_value(p) == told
+    assert format_p_value(p) == told

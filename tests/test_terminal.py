@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from butfor.boundary.printable import printable
 from butfor.cli import main
 from butfor.datasets import save_graph
-from butfor.files.printable import printable
 
 LOUD = """
 import torch

@@ -14,9 +14,11 @@ import butfor
 import butfor.result.verify as module
 from butfor.errors import ModelError
 from butfor.methods import Method
-from butfor.problem.problem import Budget, Problem, Proposal
-from butfor.result.verify import verify, verify_together
-from butfor.session import Explainer
+from butfor.problem.budget import Budget
+from butfor.problem.problem import Problem
+from butfor.problem.proposal import Proposal
+from butfor.result.verify import verify, verify_many
+from butfor.session import Session
 from butfor.testing import random_problem
 
 
@@ -31,8 +33,8 @@ def ladder(nodes: int = 120) -> tuple[GCN, Data]:
 
 def asked(model: torch.nn.Module, data: Data, seed: int = 0) -> list[tuple[Problem, tuple[int, ...]]]:
     random = np.random.default_rng(seed)
-    explainer = Explainer.of(model, data)
-    problems = [explainer.poser.pose((node,)) for node in range(data.num_nodes)]
+    explainer = Session.of(model, data)
+    problems = [explainer.builder.build((node,)) for node in range(data.num_nodes)]
     return [(p, tuple(random.permutation(len(p.edits))[: random.integers(1, 4)].tolist())) for p in problems]
 
 
@@ -50,7 +52,7 @@ def test_together_as_alone(runs: list[int]) -> None:
     for seed in range(5):
         questions = asked(*ladder(), seed)
         runs.clear()
-        together = verify_together(questions)
+        together = verify_many(questions)
         alone = [verify(problem, chosen) for problem, chosen in questions]
         for mine, other in zip(together, alone, strict=True):
             assert (mine.reached, mine.as_expected) == (other.reached, True)
@@ -66,13 +68,13 @@ def test_targets_that_are_apart_share_runs(runs: list[int]) -> None:
     assert len(groups) <= len(questions) // 4
     for group in groups:
         for number in group:
-            near = set(questions[number][0].edits.neighbourhood.edges.tolist())
+            near = set(questions[number][0].edits.neighbourhood.columns.tolist())
             for other in set(group) - {number}:
                 assert not near & set(questions[other][0].edits.whole_columns(questions[other][1]).tolist())
     # What a shared run does not confirm is looked at alone, once.
     refused = sum(not verify(problem, chosen).reached for problem, chosen in questions)
     runs.clear()
-    verify_together(questions)
+    verify_many(questions)
     assert len(groups) <= len(runs) <= len(groups) + refused
 
 
@@ -88,7 +90,7 @@ def test_more_targets_than_runs_are_kept_apart(monkeypatch: pytest.MonkeyPatch) 
     questions = asked(model, data)
     groups = module._apart(questions)
     assert sorted(groups) == [[number] for number in range(9)]
-    assert verify_together([]) == []
+    assert verify_many([]) == []
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class Interrupted(Method):
 
 def test_what_was_solved_before_an_interruption_is_handed_over() -> None:
     model, data = ladder()
-    stream = Explainer.of(model, data, method=Interrupted()).stream(range(10))
+    stream = Session.of(model, data, method=Interrupted()).stream(range(10))
     results = []
     with pytest.raises(KeyboardInterrupt):
         results.extend(result for _, result in stream)
@@ -116,15 +118,15 @@ def test_what_was_solved_before_an_interruption_is_handed_over() -> None:
 
 def test_what_was_posed_before_a_failure_is_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     model, data = ladder()
-    explainer = Explainer.of(model, data, method=butfor.Greedy())
-    pose = explainer.poser.pose
+    explainer = Session.of(model, data, method=butfor.Greedy())
+    pose = explainer.builder.build
 
     def failing(target: tuple[int, ...]) -> Problem:
         if target == (7,):
             raise ModelError("node 7 is too much")
         return pose(target)
 
-    monkeypatch.setattr(explainer.poser, "pose", failing)
+    monkeypatch.setattr(explainer.builder, "pose", failing)
     results: list[butfor.Counterfactual] = []
     with pytest.raises(ModelError, match="too much"):
         results.extend(result for _, result in explainer.stream(range(10)))
@@ -136,7 +138,7 @@ def test_what_was_handed_over_before_an_interruption_is_not_handed_over_again(
 ) -> None:
     monkeypatch.setattr("butfor.session.SOON", 1e9)
     model, data = ladder()
-    stream = Explainer.of(model, data, method=butfor.Greedy()).stream(range(10))
+    stream = Session.of(model, data, method=butfor.Greedy()).stream(range(10))
     targets = [next(stream)[1].target]
     # Something goes wrong in the middle of handing over: the rest still comes, each once.
     targets.append(stream.throw(ModelError("too much"))[1].target)

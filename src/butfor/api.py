@@ -1,30 +1,29 @@
-"""`explain`: the whole idea in one call."""
+"""`explain`, the whole idea in one call; and `prepare`, for whoever has many questions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import torch
 from torch_geometric.data import Batch, Data, HeteroData
-from tqdm import tqdm
 
+from butfor.boundary.arguments import check_whole
 from butfor.errors import InputError
 from butfor.problem.target import Pair, as_targets, task_of
-from butfor.session import Explainer
+from butfor.session import Session, check_settings, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from torch import Tensor, nn
 
     from butfor.edits.space import EditSpace
     from butfor.methods import Method
+    from butfor.predict.call import Task
+    from butfor.problem.budget import Budget
     from butfor.problem.goal import Goal
-    from butfor.problem.problem import Budget
     from butfor.result.counterfactual import Counterfactual
 
-__all__ = ["explain"]
+__all__ = ["explain", "prepare"]
 
 
 @overload
@@ -80,22 +79,22 @@ def explain(
 ) -> Counterfactual | list[Counterfactual]:
     """What would have to change for the model to predict something else?
 
-    What the model predicts follows from what is asked: a node's class for a node, a link for a `Pair`, and the
-    whole graph's class where no target is given.
+    What the model predicts follows from what is asked: a node's class for a node, a link for a `Pair`, and the whole
+    graph's class where no target is given.
 
     Args:
         model: a classifier whose ``forward`` takes ``x`` and ``edge_index``. One that predicts links also takes
-            ``edge_label_index``, or has ``encode`` and ``decode``; one of whole graphs may take ``batch``. One that
-            returns a single number is told apart by ``goal.threshold``.
+            ``edge_label_index``, or has ``encode`` and ``decode``; one of whole graphs may take ``batch``. For one that
+            returns a single number, ``goal.threshold`` says where another answer begins.
         data: the graph; or several graphs, each of which is explained as a whole.
-        target: a node, a `Pair`, or several of either (a boolean mask or an index tensor of nodes will do).
-        method: how to search; `Exact` unless given.
-        goal: what counts as something else; any other class unless given.
-        space: which edits are allowed, at what cost; the deletion of any edge, at 1, unless given.
+        target: a node, a `Pair`, or several of either (a boolean mask or an index tensor of nodes works too).
+        method: how to search; by default `Exact`.
+        goal: what counts as something else; by default any other class.
+        space: which edits are allowed, at what cost; by default the deletion of any edge, at cost 1.
         budget: what may be spent on each target.
-        directed: whether the graph is directed; found out unless given.
+        directed: whether the graph is directed; by default this is found out.
         node_type: in a graph of several node types, the one that targets belong to.
-        probabilities: whether the model returns probabilities; found out unless given.
+        probabilities: whether the model returns probabilities; by default this is found out.
         seed: for methods that draw random numbers.
         progress: show a progress bar on standard error, where that is a terminal.
 
@@ -113,35 +112,79 @@ def explain(
         >>> model, training = butfor.models.trained_gcn(data)
         >>> print(butfor.explain(model, data, 600))
     """
-    settings: dict[str, Any] = {
-        "method": method,
-        "goal": goal,
-        "space": space,
-        "budget": budget,
-        "directed": directed,
-        "probabilities": probabilities,
-        "seed": seed,
-    }
+    check_settings(method=method, goal=goal, space=space, budget=budget)
+    check_whole(seed, "seed", 0)
+    question: dict[str, Any] = {"goal": goal, "space": space, "directed": directed, "probabilities": probabilities}
+    search: dict[str, Any] = {"budget": budget, "seed": seed}
     if isinstance(data, Batch) and target is None:
         data = data.to_data_list()
-    if not isinstance(progress, bool):
-        raise InputError(f"progress is {progress!r}; give True or False")
     if not isinstance(data, (Data, HeteroData)):
         if target is not None or isinstance(data, torch.Tensor) or not isinstance(data, Iterable):
             raise InputError("give one graph to explain its nodes or links; several graphs are explained as wholes")
         graphs = list(data)
         explained = (
-            Explainer.of(model, graph, task="graph", number=number, **settings).one(None)
+            Session.of(model, graph, task="graph", number=number, **question).explain(None, method, **search)
             for number, graph in enumerate(graphs)
         )
-        return list(_shown(explained, len(graphs), progress))
+        return list(shown(explained, len(graphs), progress))
     given = as_targets(target, lambda: _num_nodes(data, node_type))
     targets = given if isinstance(given, list) else [given]
-    task = task_of(targets[0] if targets else 0)
-    explainer = Explainer.of(model, data, task=task, node_type=node_type, **settings)
-    results = dict(_shown(explainer.stream(targets), len(targets), progress))
-    ordered = [results[number] for number in range(len(targets))]
-    return ordered if isinstance(given, list) else ordered[0]
+    session = Session.of(model, data, task=task_of(targets[0] if targets else 0), node_type=node_type, **question)
+    results = session.explain_all(targets, method, budget, seed, progress)
+    return results if isinstance(given, list) else results[0]
+
+
+def prepare(
+    model: nn.Module,
+    data: Data | HeteroData,
+    *,
+    task: Task = "node",
+    node_type: str | None = None,
+    goal: Goal | None = None,
+    space: EditSpace | None = None,
+    directed: bool | None = None,
+    probabilities: bool | None = None,
+) -> Session:
+    """Make a model and a graph ready once, to ask many questions about them.
+
+    Everything that can be checked is checked here, and the model runs on the whole graph once. The session then
+    explains any targets by any methods: ``session.explain(targets, method, budget=...)``.
+
+    Args:
+        model: as for `explain`.
+        data: one graph.
+        task: what is to be explained: "node", "link" (pairs of nodes) or "graph" (the graph as a whole).
+        node_type: in a graph of several node types, the one that targets belong to.
+        goal: what counts as another prediction; by default any other class.
+        space: which edits are allowed, at what cost; by default the deletion of any edge, at cost 1.
+        directed: whether the graph is directed; by default this is found out.
+        probabilities: whether the model returns probabilities; by default this is found out.
+
+    Raises:
+        GraphError: the graph is malformed.
+        ModelError: the model does not fit the graph.
+        InputError: an argument makes no sense.
+
+    Example:
+        >>> import butfor
+        >>> data = butfor.datasets.tree_cycles(seed=0)
+        >>> model, training = butfor.models.trained_gcn(data)
+        >>> session = butfor.prepare(model, data)
+        >>> quick = session.explain(data.test_mask, butfor.Greedy())
+        >>> proved = session.explain(data.test_mask, butfor.Exact())
+    """
+    if task not in ("node", "link", "graph"):
+        raise InputError(f"task is {task!r}; give 'node', 'link' or 'graph'")
+    return Session.of(
+        model,
+        data,
+        task=task,
+        node_type=node_type,
+        goal=goal,
+        space=space,
+        directed=directed,
+        probabilities=probabilities,
+    )
 
 
 def _num_nodes(data: Data | HeteroData, node_type: str | None) -> int:
@@ -151,11 +194,3 @@ def _num_nodes(data: Data | HeteroData, node_type: str | None) -> int:
             raise InputError(f"node_type is {node_type!r}; say which is meant: node_type={known}")
         return int(data[node_type].num_nodes)
     return int(data.num_nodes or 0)
-
-
-Shown = TypeVar("Shown")
-
-
-def _shown(results: Iterator[Shown], total: int, progress: bool) -> Iterator[Shown]:
-    """The same results, with a progress bar where one is wanted and standard error is a terminal."""
-    yield from tqdm(results, total=total, unit="target", desc="explaining", disable=None if progress else True)

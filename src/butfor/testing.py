@@ -22,8 +22,8 @@ from torch_geometric.nn import GCN
 
 from butfor.api import explain
 from butfor.edits.space import EditSpace
+from butfor.problem.budget import Budget
 from butfor.problem.goal import Goal
-from butfor.problem.problem import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

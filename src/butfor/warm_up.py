@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from butfor.session import Explainer
+from butfor.session import Session
 from butfor.testing import random_problem
 
 __all__ = ["warm_up"]
@@ -18,7 +18,7 @@ __all__ = ["warm_up"]
 def warm_up() -> None:
     """Ask each kernel one question about a small graph."""
     model, data = random_problem(seed=0)
-    problem = Explainer.of(model, data).poser.pose((0,))
+    problem = Session.of(model, data).problem(0)
     problem.gradient()
     problem.influence((), np.arange(len(problem.edits)), 2)
 

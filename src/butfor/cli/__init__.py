@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from butfor.boundary.printable import printable
 from butfor.cli.interrupts import TERMINATED, exit_code, terminable, was_terminated
 from butfor.errors import ButforError, InputError
-from butfor.files.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ __all__ = ["main"]
 # Which extra brings what is missing.
 EXTRAS = {
     **{"cyclopts": "cli", "rich": "cli", "matplotlib": "plot", "polars": "tables"},
-    **dict.fromkeys(["joblib", "optuna", "captum"], "reproduce"),
+    **dict.fromkeys(["captum", "jinja2", "joblib", "optuna"], "reproduce"),
 }
 
 WRONG_INPUT, PIPE_CLOSED = 2, 141

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from butfor.cli.output import print_table, say
-from butfor.cli.source import GraphOptions, Seed, read_graphs
+from butfor.cli.source import GRAPH_HELP, NODE_TABLE_HELP, GraphOptions, Seed, read_graphs
+from butfor.datasets.registry import registry
 from butfor.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,38 +16,39 @@ if TYPE_CHECKING:
 
 __all__ = ["datasets"]
 
-# A line names so many classes and counts the rest.
+# A line lists at most this many classes and counts the rest.
 MOST_CLASSES = 50
 
 
 def datasets(
-    graph: str | None = None,
+    graph: Annotated[str | None, Parameter(help=GRAPH_HELP)] = None,
     /,
     *,
     seed: Seed | None = None,
     out: Path | None = None,
     force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    node_table: Annotated[Path | None, Parameter(alias="--nodes")] = None,
+    node_table: Annotated[Path | None, Parameter(alias="--nodes", help=NODE_TABLE_HELP)] = None,
     undirected: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> None:
-    """Without a graph, show the three generators with their statistics beside the paper's.
+    """Without a graph, show the paper's graphs with their statistics, and all datasets that have a name.
 
     Args:
-        graph: tree-cycles, tree-grid, ba-shapes or ba-2motifs; a file (.npz, .csv, .parquet, .pt); or a folder of a
-            Planetoid dataset or TUDataset.
-        seed: the seed of a generated graph; 0 unless given.
+        graph: `GRAPH_HELP` describes it.
+        seed: the seed of a generated graph; 0 by default.
         out: write the graph to this file (.npz).
         force: replace the file if it exists.
-        node_table: the node table that goes with an edge list in .csv or .parquet.
+        node_table: `NODE_TABLE_HELP` describes it.
         undirected: add the missing directions of a file that names every edge once.
     """
-    from butfor.datasets import GENERATORS, save_graph
-
     if graph is None:
         if out is not None:
-            raise InputError(f"which graph is to be written to {out}? One of {', '.join(GENERATORS)}, or a file")
-        _print_generators(seed or 0)
+            single = ", ".join(name for name, dataset in registry.datasets.items() if not dataset.several)
+            raise InputError(f"which graph is to be written to {out}? One of {single}, or a file")
+        _print_paper_graphs(seed or 0)
+        _print_names()
         return
+    from butfor.datasets import save_graph
+
     graphs, info = read_graphs(graph, GraphOptions(seed, node_table, False if undirected else None))
     if len(graphs) > 1:
         if out is not None:
@@ -63,7 +65,7 @@ def datasets(
     say(f"{graph}: {data.num_nodes} nodes and {data.num_edges} edges (both directions) are written to {out}")
 
 
-def _print_generators(seed: int) -> None:
+def _print_paper_graphs(seed: int) -> None:
     import numpy as np
 
     from butfor.datasets import GENERATORS
@@ -71,8 +73,8 @@ def _print_generators(seed: int) -> None:
     from butfor.paper import PAPER
 
     rows = []
-    for name, generate in GENERATORS.items():
-        data = generate(seed)
+    for name, paper in PAPER.items():
+        data = GENERATORS[name](seed)
         graph = Graph.of(data)
         near = [graph.neighbourhood(node, 4) for node in range(graph.num_nodes)]
         ours = [
@@ -81,18 +83,18 @@ def _print_generators(seed: int) -> None:
             str(data.num_nodes),
             str(data.num_edges),
             f"{np.mean([part.num_nodes for part in near]):.2f}",
-            f"{np.mean([part.num_edges / 2 for part in near]):.2f}",
+            f"{np.mean([part.num_columns / 2 for part in near]):.2f}",
             str(int(data.test_mask.sum())),
         ]
-        paper = PAPER[name].statistics
+        published = paper.statistics
         theirs = [
-            str(paper.classes),
-            f"{paper.motif_nodes}, {paper.motif_edges}",
-            str(paper.nodes),
-            str(paper.edges),
-            f"{paper.near_nodes:.2f}",
-            f"{paper.near_edges:.2f}",
-            str(paper.test_nodes),
+            str(published.classes),
+            f"{published.motif_nodes}, {published.motif_edges}",
+            str(published.nodes),
+            str(published.edges),
+            f"{published.near_nodes:.2f}",
+            f"{published.near_edges:.2f}",
+            str(published.test_nodes),
         ]
         rows += [[name, *ours], ["  in the paper", *theirs]]
     print_table(
@@ -103,6 +105,15 @@ def _print_generators(seed: int) -> None:
     say()
     say("motif: nodes and edges of one motif. edges: both directions counted.")
     say("near: nodes and edges within 4 hops of a node, on average, each edge counted once.")
+
+
+def _print_names() -> None:
+    rows = [
+        [dataset.name, "several" if dataset.several else "one", dataset.description]
+        for dataset in registry.datasets.values()
+    ]
+    say()
+    print_table(["name", "graphs", "what it is"], rows, title="Datasets that have a name", left=3)
 
 
 def _print_one(name: str, data: "Data", sha256: str) -> None:

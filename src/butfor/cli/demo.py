@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from butfor.cli.metrics_table import Measured, print_metrics
-from butfor.cli.output import read_noted, say, stream
+from butfor.cli.job import Search, WithinGraph
+from butfor.cli.metrics_table import MetricsRow, print_metrics
+from butfor.cli.output import read_noted, say
 from butfor.cli.source import Seed
 from butfor.datasets import GENERATORS, describe
 from butfor.errors import StoreError
@@ -15,8 +16,8 @@ from butfor.evaluation import evaluate
 from butfor.methods import CFGNN, Exact, Greedy, KeepEgo, RandomPerturbation, RemoveEgo
 from butfor.models import save_checkpoint, trained_gcn
 from butfor.paper import PAPER
-from butfor.runs import Run, Store
-from butfor.session import Explainer
+from butfor.runs import Store
+from butfor.session import Session, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,13 +82,14 @@ def _one(paper: "PaperDataset", folder: Path, seed: int, quiet: bool) -> "Counte
     model, result = trained_gcn(data, seed=seed, progress=not quiet)
     save_checkpoint(folder, model, data_info=describe(data), result=result)
     say(f"GCN accuracy: {result.train_accuracy:.1%} in training, {result.test_accuracy:.1%} on test nodes")
-    rows: list[Measured] = []
+    rows: list[MetricsRow] = []
     best: Sequence[Counterfactual] = ()
+    session = Session.of(model, data)
     for name, method in _methods(paper).items():
-        explainer = Explainer.of(model, data, method=method, seed=seed)
-        results = _explained(explainer, nodes, folder / f"{name}.jsonl", f"{paper.title}, {name}", quiet)
-        metrics = evaluate(results, data, explainer.scene.classes)
-        rows.append(Measured(name, repr(method), metrics))
+        job = WithinGraph(session, nodes, Search(method, seed=seed), f"{paper.title}, {name}")
+        results = _explained(job, folder / f"{name}.jsonl", quiet)
+        metrics = evaluate(results, data, session.classes)
+        rows.append(MetricsRow(name, record_of(method), metrics))
         best = best or results
     print_metrics(rows, paper)
     say("These graphs and models are fresh; the paper's are others of the same kind: numbers need not match.")
@@ -122,9 +124,7 @@ def _methods(paper: "PaperDataset") -> "dict[str, Method]":
     }
 
 
-def _explained(
-    explainer: Explainer, nodes: "Sequence[int]", path: Path, label: str, quiet: bool
-) -> "list[Counterfactual]":
+def _explained(job: WithinGraph, path: Path, quiet: bool) -> "list[Counterfactual]":
     """Explain all nodes anew; an earlier demo's file makes way, if that is what it is."""
     if path.exists():
         read_noted(path)
@@ -133,8 +133,8 @@ def _explained(
     except OSError as problem:
         raise StoreError(f"cannot replace {path}: {problem.strerror}") from problem
     results = []
-    with Store(path, Run.of(explainer)) as store:
-        for result in stream(explainer, nodes, label, quiet):
+    with Store(path, job.run) as store:
+        for result in job.results(job.targets, quiet):
             store.append(result)
             results.append(result)
     return results

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter, validators
 
-from butfor.cli.asked import Asked, Targets, WholeGraphs, WithinGraph
+from butfor.boundary.printable import printable
+from butfor.cli.edit_space import read_space
 from butfor.cli.hyperparameters import FLAGS, make_method
 from butfor.cli.interrupts import exit_code
+from butfor.cli.job import Job, Search, Targets, WholeGraphs, WithinGraph
 from butfor.cli.output import note, say
-from butfor.cli.rules import read_space
 from butfor.cli.source import Seed, Source
 from butfor.errors import ButforError
-from butfor.files.printable import printable
 from butfor.methods import METHODS
+from butfor.problem.budget import Budget
 from butfor.problem.goal import Goal
-from butfor.problem.problem import Budget
 from butfor.runs import Outcome, Store
 from butfor.runs.store import check_out
-from butfor.session import Explainer
+from butfor.session import Session
 
 if TYPE_CHECKING:
     from butfor.result.counterfactual import Counterfactual
@@ -95,42 +95,39 @@ def explain(
     started = time.monotonic()
     if out is not None:
         check_out(out)
-    chosen = make_method(method, flags, published_choices)
     budget = Budget(None if evaluations == "none" else evaluations, seconds)
     subject = (source or Source()).read()
     targets = Targets.of(subject, nodes, links, graphs)
-    settings: dict[str, Any] = {
-        "method": chosen,
-        "budget": budget,
+    search = Search(make_method(method, flags, published_choices), budget, seed)
+    question: dict[str, Any] = {
+        "goal": Goal(wanted, least, probability, threshold),
         "directed": None if source is None else source.options.directed,
-        "seed": seed,
     }
-    aim = Goal(wanted, least, probability, threshold)
-    asked: Asked
+    job: Job
     if targets.task == "graph":
         numbers = targets.numbers(subject)[:limit]
         rules = read_space(space, protect, subject.graphs[numbers[0]] if len(numbers) == 1 else None)
-        asked = WholeGraphs(subject, numbers, {**settings, "goal": aim, "space": rules})
+        job = WholeGraphs(subject, numbers, search, {**question, "space": rules})
     else:
         those = targets.within(subject.graph)[:limit]
         rules = read_space(space, protect, subject.graph)
-        explainer = Explainer.of(subject.model, subject.graph, task=targets.task, goal=aim, space=rules, **settings)
-        asked = WithinGraph(explainer, those)
-    with _Printer() if out is None else Store(out, asked.run) as sink:
-        todo = [target for target in asked.targets if target not in sink.done]
-        _greet(sink, asked, len(todo), quiet)
+        session = Session.of(subject.model, subject.graph, task=targets.task, space=rules, **question)
+        job = WithinGraph(session, those, search)
+    with _Printer() if out is None else Store(out, job.run) as sink:
+        todo = [target for target in job.targets if target not in sink.done]
+        _greet(sink, job, len(todo), quiet)
         try:
-            for result in asked.results(todo, quiet):
+            for result in job.results(todo, quiet):
                 sink.append(result)
         except (KeyboardInterrupt, ButforError) as problem:
-            kept = _kept(sink, asked)
+            kept = _kept(sink, job)
             if isinstance(problem, ButforError):
                 note(kept, quiet)
                 raise
             print(f"interrupted: {printable(kept)}", file=sys.stderr)
             return exit_code(problem)
-        outcomes = [sink.done[target] for target in asked.targets]
-        summary = _summary(outcomes, asked.what, time.monotonic() - started)
+        outcomes = [sink.done[target] for target in job.targets]
+        summary = _summary(outcomes, job.what, time.monotonic() - started)
     if out is not None:
         say(f"{summary}; results in {out}")
     elif not quiet:
@@ -156,21 +153,21 @@ class _Printer:
         pass
 
 
-def _greet(sink: _Printer | Store, asked: Asked, todo: int, quiet: bool) -> None:
+def _greet(sink: _Printer | Store, job: Job, todo: int, quiet: bool) -> None:
     if not isinstance(sink, Store):
         return
     if sink.notice:
         note(sink.notice, quiet)
-    total = len(asked.targets)
+    total = len(job.targets)
     if not todo:
-        note(f"all {total} {asked.what}s are in {sink.path} already: nothing to do", quiet)
+        note(f"all {total} {job.what}s are in {sink.path} already: nothing to do", quiet)
     elif todo < total:
-        note(f"{total - todo} of {total} {asked.what}s are in {sink.path} already: going on with the rest", quiet)
+        note(f"{total - todo} of {total} {job.what}s are in {sink.path} already: going on with the rest", quiet)
 
 
-def _kept(sink: _Printer | Store, asked: Asked) -> str:
-    done = sum(target in sink.done for target in asked.targets)
-    said = f"{done} of {len(asked.targets)} {asked.what}s are done"
+def _kept(sink: _Printer | Store, job: Job) -> str:
+    done = sum(target in sink.done for target in job.targets)
+    said = f"{done} of {len(job.targets)} {job.what}s are done"
     if isinstance(sink, Store):
         return f"{said} and kept in {sink.path}; the same command goes on with the rest"
     return f"{said}; with --out FILE a run that was interrupted can be continued"

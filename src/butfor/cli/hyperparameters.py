@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import types
-from dataclasses import MISSING, Field, dataclass, fields, make_dataclass, replace
+from dataclasses import MISSING, dataclass, fields, make_dataclass, replace
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from cyclopts import Group, Parameter
@@ -12,6 +11,7 @@ from docstring_parser import parse
 
 from butfor.errors import InputError
 from butfor.methods import CFGNN, METHODS, Method
+from butfor.methods.base import field_types
 
 __all__ = ["FLAGS", "make_method"]
 
@@ -48,31 +48,29 @@ def make_method(name: str, flags: object, published: bool = False) -> Method:
     if published and name != "cf-gnn":
         raise InputError(f"--published-choices belongs to cf-gnn, not to {name}")
     base: Any = CFGNN.published() if published else METHODS[name]()
-    method: Method = replace(base, **{k: None if v == "none" else v for k, v in given.items()})
+    method: Method = replace(base, **{flag: _value(flag, name, value) for flag, value in given.items()})
     return method
+
+
+def _value(flag: str, method: str, value: object) -> object:
+    """What a hyper-parameter is set to; a method among them is given by its name."""
+    if value == "none":
+        return None
+    (kind,) = (use.kind for use in _USES[flag] if use.method == method)
+    return METHODS[str(value)]() if Method in _parts(kind) else value
 
 
 def _uses() -> dict[str, list[_Use]]:
     found: dict[str, list[_Use]] = {}
     for name, method in METHODS.items():
+        types_of = field_types(method)
         described = {item.arg_name: item.description or "" for item in parse(method.__doc__ or "").params}
         for item in fields(method):  # type: ignore[arg-type]  # every method is a dataclass; its base says nothing
-            kind = _kind(method, item)
-            if kind is not None:
+            kind = types_of.get(item.name)
+            if item.default is not MISSING and kind is not None and all(map(_is_plain, _parts(kind))):
                 text = " ".join(described.get(item.name, "").replace("``", "").replace("None", "none").split())
                 found.setdefault(item.name, []).append(_Use(name, kind, item.default, text))
     return found
-
-
-def _kind(method: type[Method], item: Field[Any]) -> Any:
-    """The type of a field; None where no command line could write a value of it (an explainer object)."""
-    if item.default is MISSING:
-        return None
-    try:
-        kind = eval(item.type, vars(sys.modules[method.__module__])) if isinstance(item.type, str) else item.type
-    except NameError:  # a type imported for type checkers only
-        return None
-    return kind if all(_is_plain(part) for part in _parts(kind)) else None
 
 
 def _parts(kind: Any) -> tuple[Any, ...]:
@@ -80,7 +78,8 @@ def _parts(kind: Any) -> tuple[Any, ...]:
 
 
 def _is_plain(part: Any) -> bool:
-    return part in (*_PLAIN, types.NoneType) or get_origin(part) is Literal
+    """Whether a command line can write a value of this type: an explainer object, say, has no such form."""
+    return part in (*_PLAIN, types.NoneType, Method) or get_origin(part) is Literal
 
 
 def _annotation(uses: list[_Use]) -> Any:
@@ -88,7 +87,7 @@ def _annotation(uses: list[_Use]) -> Any:
     parts = dict.fromkeys(part for use in uses for part in _parts(use.kind))
     read: Any = None
     for part in parts:
-        part = Literal["none"] if part is types.NoneType else part
+        part = {types.NoneType: Literal["none"], Method: Literal[tuple(METHODS)]}.get(part, part)
         read = part if read is None else Union[read, part]  # noqa: UP007 (parts are known at run time only)
     groups = tuple(_GROUPS[use.method] for use in uses)
     return Annotated[read | None, Parameter(help=_help(uses), group=groups, show_default=False)]
@@ -101,6 +100,8 @@ def _help(uses: list[_Use]) -> str:
 
 
 def _shown(default: object) -> str:
+    if isinstance(default, Method):
+        return next(name for name, kind in METHODS.items() if isinstance(default, kind))
     return str(default).lower() if default is None or isinstance(default, bool) else str(default)
 
 

@@ -1,4 +1,4 @@
-"""The metrics of several sets of results as one table, the paper's numbers below each where it has any."""
+"""The metrics of several sets of results as one table, with the paper's numbers below each row where it has any."""
 
 from __future__ import annotations
 
@@ -6,72 +6,56 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from butfor.cli.output import print_table
+from butfor.evaluation import METRICS
+from butfor.evaluation.registry import NO_VALUE
 from butfor.paper import paper_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from butfor.evaluation import Measure, Metrics
-    from butfor.paper import PaperDataset
+    from butfor.evaluation import Metrics
+    from butfor.paper import PaperDataset, PaperRow
+    from butfor.result.method_record import MethodRecord
 
-__all__ = ["Measured", "print_metrics"]
-
-# ▼: low is good; ▲: high is good.
-HEADINGS = ("method", "found", "fid. ▼", "size ▼", "spars. ▲", "acc. ▲", "strict ▲")
-NOTHING = "–"
+__all__ = ["MetricsRow", "print_metrics"]
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One row: what to call it, the method as its ``repr``, and the metrics."""
+class MetricsRow:
+    """One row of the table.
+
+    Attributes:
+        label: the first cell.
+        method: the method, by which the paper's row is found.
+        metrics: the metrics of the method's results.
+    """
 
     label: str
-    method: str
+    method: MethodRecord
     metrics: Metrics
 
 
-def print_metrics(rows: Sequence[Measured], paper: PaperDataset | None, title: str | None = None) -> None:
-    """Print the table."""
+def print_metrics(rows: Sequence[MetricsRow], paper: PaperDataset | None, title: str | None = None) -> None:
+    """Print a table with a column for every registered metric."""
     lines: list[list[str]] = []
     for row in rows:
-        lines.append(_ours(row))
-        if paper is not None and (theirs := _paper(paper, row.method)):
-            lines.append(theirs)
-    print_table(HEADINGS, lines, title=title)
+        lines.append(_measured_cells(row))
+        if paper is not None and (published := paper_row(paper, str(row.method))):
+            lines.append(_published_cells(published, paper.statistics.test_nodes))
+    print_table(["method", "found", *(metric.column for metric in METRICS.values())], lines, title=title)
 
 
-def _ours(row: Measured) -> list[str]:
-    metrics = row.metrics
-    return [
-        row.label,
-        f"{metrics.found}/{metrics.total}",
-        _spread(metrics.fidelity, None),
-        _measure(metrics.size),
-        _measure(metrics.sparsity),
-        # The paper gives no standard deviation for shares.
-        _spread(metrics.accuracy.mean, None) if metrics.accuracy.count else NOTHING,
-        _spread(metrics.strict_accuracy.mean, None) if metrics.strict_accuracy.count else NOTHING,
-    ]
+def _measured_cells(row: MetricsRow) -> list[str]:
+    values = [_cell(name, *metric.shown(row.metrics[name])) for name, metric in METRICS.items()]
+    return [row.label, f"{row.metrics.found}/{row.metrics.total}", *values]
 
 
-def _paper(paper: PaperDataset, method: str) -> list[str] | None:
-    row = paper_row(paper, method)
-    if row is None:
-        return None
-    return [
-        f"  paper: {row.label}",
-        NOTHING if row.found is None else f"{row.found}/{paper.statistics.test_nodes}",
-        _spread(row.fidelity, None),
-        _spread(*row.size),
-        _spread(*row.sparsity),
-        NOTHING if row.accuracy is None else _spread(row.accuracy, None),
-        NOTHING,
-    ]
+def _published_cells(row: PaperRow, test_nodes: int) -> list[str]:
+    found = NO_VALUE if row.found is None else f"{row.found}/{test_nodes}"
+    # The indent marks a row that belongs to the one above it.
+    return [f"  paper: {row.label}", found, *(_cell(name, *row.value(name)) for name in METRICS)]
 
 
-def _measure(measure: Measure) -> str:
-    return _spread(measure.mean, measure.std) if measure.count else NOTHING
-
-
-def _spread(mean: float, std: float | None) -> str:
-    return f"{mean:.2f}" if std is None else f"{mean:.2f}±{std:.2f}"
+def _cell(name: str, mean: float | None, std: float | None) -> str:
+    # A terminal is narrow, and awk splits at spaces: none inside a cell.
+    return METRICS[name].text(mean, std, plus_minus="±")

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
-from butfor.files.printable import printable
+from butfor.boundary.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from butfor.problem.target import Target
     from butfor.result.counterfactual import Counterfactual
-    from butfor.session import Explainer
 
-__all__ = ["note", "print_table", "progress", "read_noted", "say", "stream"]
+__all__ = ["note", "print_table", "progress", "read_noted", "say"]
 
 # Where there is no terminal there is no width to fit in: rows stay on one line for grep and awk.
 WIDE = 1000
@@ -76,17 +74,6 @@ def print_table(
         console.print(table)
     for line in captured.get().splitlines():
         say(line.rstrip())
-
-
-def stream(
-    explainer: Explainer, targets: Sequence[Target], label: str = "explaining", quiet: bool = False
-) -> Iterator[Counterfactual]:
-    """Results as they come, with a progress bar on standard error if that is a terminal."""
-    from butfor.models.threads import threads_for
-
-    results = (result for _, result in explainer.stream(targets))
-    with threads_for(explainer.graph.data.num_edges):
-        yield from progress(results, len(targets), explainer.predictor.task, label, quiet)
 
 
 def progress(

@@ -1,4 +1,4 @@
-"""``butfor reproduce``: the paper's evaluation, run again and laid beside its numbers."""
+"""``butfor reproduce``: the paper's evaluation, run again and compared with its numbers."""
 
 import os
 import shlex
@@ -13,11 +13,11 @@ from butfor.cli.interrupts import exit_code
 from butfor.cli.output import note, print_table, say
 from butfor.errors import InputError, StoreError
 from butfor.paper import PAPER
-from butfor.paper.lab import Lab
+from butfor.paper.benchmark import published_files
+from butfor.paper.experiment import Experiment
+from butfor.paper.jobs import run_jobs
 from butfor.paper.parts import PARTS
-from butfor.paper.report import Record, write_report
-from butfor.paper.subjects import published_files
-from butfor.paper.work import carry_out
+from butfor.paper.report import CommandRecord, write_report
 
 if TYPE_CHECKING:
     from butfor.paper.sections import Section
@@ -32,7 +32,7 @@ __all__ = ["reproduce"]
 
 CORES = os.cpu_count() or 1
 
-# Where the published graphs and weights lie beside a checkout of this project.
+# Where the published graphs and weights are, relative to a checkout of this project.
 REFERENCE = Path("../shared/data/reference")
 
 OUTPUT = Group("Output", sort_key=13)
@@ -52,40 +52,36 @@ def reproduce(
     """Run the paper's whole evaluation, or parts of it, and show our numbers beside the published ones.
 
     Args:
-        parts: which parts; all of them unless given.
-        datasets: which of the paper's datasets.
-        quick: a tenth of the nodes and one seed, to see it work.
-        seeds: how many graphs and models to make anew for each dataset; 5, and 3 for ba-shapes, unless given.
-        reference: the folder of the published graphs and weights; ../shared/data/reference where that is there.
-            Without it only graphs and models made anew are explained.
-        jobs: how many processes work at once.
-        out: the folder for results, models, tables, figures and index.html, which shows them all. What is in it
-            already is not done again.
-        quiet: no progress bars, and no tables on the screen.
+        parts: which parts to run; by default all of them.
+        datasets: which of the paper's datasets to use.
+        quick: explain a tenth of the nodes, with one seed, to see it work.
+        seeds: how many fresh graphs and models to make for each dataset; by default 5, and 3 for ba-shapes.
+        reference: the folder of the published graphs and weights; by default ../shared/data/reference, if it exists.
+            Without it, only fresh graphs and models are explained.
+        jobs: how many processes to run in parallel.
+        out: the folder for results, models, tables, figures and index.html, which shows everything. Results that are
+            already there are not computed again.
+        quiet: show no progress bars and no tables.
     """
     started = time.monotonic()
-    import matplotlib  # noqa: F401 (if these are missing, say so now and not after half an hour)
-    import polars  # noqa: F401
-
     chosen = [name for name in PARTS if name in parts or not parts]
-    _import_for(chosen, jobs)
+    _check_extras(chosen, jobs)
     wanted = tuple(name for name in PAPER if name in datasets)
     if not wanted:
         raise InputError(f"--datasets names none; choose from {', '.join(PAPER)}")
-    lab = Lab(out, _reference(reference, wanted, quiet), wanted, seeds, quick, quiet)
-    record = Record(lab, chosen, jobs, f"butfor {shlex.join(sys.argv[1:])}" if _is_command() else "butfor reproduce")
+    experiment = Experiment(out, _reference(reference, wanted, quiet), wanted, seeds, quick, quiet)
+    command = f"butfor {shlex.join(sys.argv[1:])}" if _is_command() else "butfor reproduce"
+    record = CommandRecord(experiment, chosen, jobs, command)
     _check_folder(out)
-    sections: list[Section] = []
     try:
-        carry_out(lab, [ask for name in chosen for ask in PARTS[name].asks(lab)], jobs)
-        for name in chosen:
-            sections.append(PARTS[name].section(lab))
+        run_jobs(experiment, [job for name in chosen for job in PARTS[name].jobs(experiment)], jobs)
+        sections = [PARTS[name].section(experiment) for name in chosen]
     except KeyboardInterrupt as problem:
         print(f"interrupted: what is done is kept in {out}; the same command goes on with the rest", file=sys.stderr)
         return exit_code(problem)
     except StoreError as problem:
         raise StoreError(f"{problem} (or give another folder as --out)") from problem
-    write_report(lab, sections, record)
+    write_report(experiment, sections, record)
     for section in [] if quiet else sections:
         _show(section)
     say(f"Done in {time.monotonic() - started:.0f} s. Everything is in {out / 'index.html'}")
@@ -100,13 +96,13 @@ def _show(section: "Section") -> None:
     say()
     for table in section.tables:
         print_table(table.headings, table.rows, title=table.title, left=table.left, fit=False)
-        for words in table.notes:
-            say(f"  {words}")
+        for line in table.notes:
+            say(f"  {line}")
         say()
 
 
 def _reference(given: Path | None, datasets: tuple[str, ...], quiet: bool) -> Path | None:
-    """The folder of the published graphs, where it has all that is needed."""
+    """The folder of the published graphs, after checking that it has all files that are needed; None without one."""
     if given is None and not REFERENCE.is_dir():
         note(f"the published graphs and weights are not at {REFERENCE}: explaining fresh graphs only", quiet)
         return None
@@ -119,8 +115,12 @@ def _reference(given: Path | None, datasets: tuple[str, ...], quiet: bool) -> Pa
     return folder.resolve()
 
 
-def _import_for(parts: list[str], jobs: int) -> None:
-    """Find out now what is not installed."""
+def _check_extras(parts: list[str], jobs: int) -> None:
+    """Import optional packages now, so that a missing one is reported at once and not after half an hour."""
+    import jinja2  # noqa: F401
+    import matplotlib  # noqa: F401
+    import polars  # noqa: F401
+
     if jobs > 1:
         import joblib  # noqa: F401
     if "search" in parts:
@@ -141,5 +141,5 @@ def _check_folder(folder: Path) -> None:
 
 
 def _is_command() -> bool:
-    """Whether this was called from a shell, not from Python."""
+    """Whether this was called from a shell instead of from Python."""
     return len(sys.argv) > 1 and sys.argv[1] == "reproduce"

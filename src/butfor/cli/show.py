@@ -62,10 +62,10 @@ def show(
     _check_picture(out, force)
     if source is None or not source.names_model:
         raise InputError("a picture needs the model and the graph: give --checkpoint FOLDER, for example")
-    from butfor.cli.origin import check_origin, graph_of
+    from butfor.cli.provenance import check_provenance, graph_of
 
     subject = source.read()
-    check_origin(results, [result], subject)
+    check_provenance(results, [result], subject)
     result.plot(graph_of(result, subject), subject.model, path=out)
     _print(result)  # afterwards, so that whoever stops reading has the picture all the same
     say(f"the picture is in {out}")
@@ -124,8 +124,8 @@ def _print(result: "Counterfactual") -> None:
         ["size", _size(result)],
         ["cost", f"{result.cost:g}, proved: {bound}"],
         ["graph" if result.task == "graph" else "neighbourhood", f"{result.nodes} nodes, {result.edges} edges"],
-        ["goal", result.goal],
-        ["method", result.method],
+        ["goal", str(result.goal)],
+        ["method", str(result.method)],
         ["tried", f"{result.evaluations} edit sets in {result.seconds:.3f} s"],
         ["seed", str(result.seed)],
         ["graph, model", f"{result.graph_id}, {result.model_id}"],

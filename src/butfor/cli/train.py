@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
+from butfor.boundary.limits import check_size
 from butfor.cli.output import say
-from butfor.cli.source import GraphOptions, Seed, read_graphs
+from butfor.cli.source import GRAPH_HELP, GraphOptions, Seed, read_graphs
 from butfor.errors import GraphError, InputError
-from butfor.files.limits import check_size
 from butfor.models.graph_classifier import Conv, Readout
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ class Classifier:
     """What a classifier of whole graphs is made of.
 
     Attributes:
-        layers: how often messages are passed; 3 unless given.
-        conv: the kind of the layers; gin unless given.
-        readout: how the nodes of a graph become one; max unless given.
+        layers: the number of message-passing layers; 3 by default.
+        conv: the kind of layer; gin by default.
+        readout: how the nodes' vectors are pooled into one for the graph; max by default.
     """
 
     layers: Annotated[int | None, Parameter(group=CLASSIFIER)] = None
@@ -41,7 +41,7 @@ class Classifier:
 
 
 def train(
-    graph: str,
+    graph: Annotated[str, Parameter(help=GRAPH_HELP)],
     /,
     *,
     out: Path,
@@ -55,20 +55,19 @@ def train(
     classifier: Classifier | None = None,
     options: GraphOptions | None = None,
 ) -> None:
-    """Train on the training nodes of one graph, with the paper's settings unless told otherwise.
+    """Train on the training nodes of one graph, by default with the paper's settings.
 
-    Where there are several graphs, each with a class, a classifier of whole graphs is trained on 80 % of them; 10 % are
-    left for testing. The checkpoint remembers which.
+    If there are several graphs, each with a class, a classifier of whole graphs is trained on 80 % of them; 10 % are
+    kept for testing. The checkpoint remembers which.
 
     Args:
-        graph: tree-cycles, tree-grid, ba-shapes or ba-2motifs; a file (.npz, .csv, .parquet, .pt); or a folder of a
-            Planetoid dataset or TUDataset.
+        graph: `GRAPH_HELP` describes it.
         out: the folder to write the checkpoint to.
-        seed: of the model's first weights, and of which graphs are for testing.
-        epochs: how often all training nodes or graphs are gone through; 1000 or 50 unless given.
-        lr: the learning rate; 0.001 for nodes and 0.005 for graphs unless given.
-        weight_decay: the weight decay; 0.001 for nodes and none for graphs unless given.
-        hidden: the width of the layers; 20 for nodes and 32 for graphs unless given.
+        seed: decides the initial weights of the model, and which graphs are kept for testing.
+        epochs: the number of passes over all training nodes or graphs; by default 1000 for nodes and 50 for graphs.
+        lr: the learning rate; by default 0.001 for nodes and 0.005 for graphs.
+        weight_decay: the weight decay; by default 0.001 for nodes and none for graphs.
+        hidden: the width of the layers; by default 20 for nodes and 32 for graphs.
         force: write into the folder even if something is in it.
         quiet: no progress bar.
         classifier: what a classifier of whole graphs is made of.
@@ -118,7 +117,7 @@ def _check_settings(given: dict[str, Any]) -> None:
 
 
 def _check_folder(folder: Path, force: bool) -> None:
-    """Refuse a folder before the training, not after it."""
+    """Refuse a folder that cannot be written to before the training, not after it."""
     if "\0" in str(folder):
         raise InputError(f"cannot write the checkpoint to {str(folder)!r}: no folder has such a name")
     place = folder

@@ -1,8 +1,8 @@
 """BA-2Motifs, by seed: many small graphs, each of the class of the motif that hangs on it.
 
 From "Parameterized Explainer for Graph Neural Network" (PGExplainer, NeurIPS 2020). What the paper leaves
-open is settled so that the counts of its published file come out (1000 graphs of 25 nodes, 51 edges on
-average with both directions counted): a Barabási-Albert tree of 20 nodes, the motif, and one edge between
+open is chosen so that the counts agree with its published file (1000 graphs of 25 nodes, with 51 edges on
+average, both directions counted): a Barabási-Albert tree of 20 nodes, the motif, and one edge between
 a random node of each. Motif nodes are the last five, as in that file.
 """
 
@@ -12,15 +12,15 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from butfor.datasets.synthetic import _HOUSE, _barabasi_albert, _Motif
+from butfor.datasets.synthetic import HOUSE, Motif, barabasi_albert
 from butfor.errors import InputError
 
 __all__ = ["ba_2motifs"]
 
 _BASE_NODES = 20
 _FEATURES = 10
-_CYCLE = _Motif((1,) * 5, tuple((i, (i + 1) % 5) for i in range(5)))
-_MOTIFS = {"cycle": _CYCLE, "house": _HOUSE}  # in the order of the classes
+_CYCLE = Motif((1,) * 5, tuple((i, (i + 1) % 5) for i in range(5)))
+_MOTIFS = {"cycle": _CYCLE, "house": HOUSE}  # in the order of the classes
 
 
 def ba_2motifs(graphs: int = 1000, seed: int = 0) -> list[Data]:
@@ -28,8 +28,8 @@ def ba_2motifs(graphs: int = 1000, seed: int = 0) -> list[Data]:
 
     The features are ten times 0.1 for every node, so that only the edges tell the classes apart. Besides
     `x`, `edge_index` and `y` (shape [1]) each graph carries its ground truth: `node_motif` (0 for a node of
-    the motif, -1 for the base), `edge_motif` (is this one of the motif's own edges), `motif_size` (edges in
-    the motif) and `class_names`. With the same seed, fewer graphs are the first of more.
+    the motif, -1 for the base), `edge_motif` (whether this is one of the motif's own edges), `motif_size` (edges in
+    the motif) and `class_names`. With the same seed, the first graphs are the same however many there are.
 
     Raises:
         InputError: if `graphs` is less than 1.
@@ -43,7 +43,7 @@ def ba_2motifs(graphs: int = 1000, seed: int = 0) -> list[Data]:
 def _graph(label: int, seed: int, rng: np.random.Generator) -> Data:
     motif = list(_MOTIFS.values())[label]
     size = len(motif.roles)
-    base = _barabasi_albert(_BASE_NODES, 1, rng)
+    base = barabasi_albert(_BASE_NODES, 1, rng)
     inside = _BASE_NODES + np.array(motif.edges)
     hook = np.array([[rng.integers(_BASE_NODES), _BASE_NODES + rng.integers(size)]])
     pairs = np.concatenate([base, inside, hook])

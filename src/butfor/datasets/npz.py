@@ -1,4 +1,4 @@
-"""Graphs as plain `.npz` arrays: the format that needs no pickle and loses nothing."""
+"""Graphs as plain `.npz` arrays: a format that needs no pickle and loses nothing."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
+from butfor.boundary.atomic import atomic_write
+from butfor.boundary.json_values import shown
+from butfor.boundary.limits import array_bytes, check_size
+from butfor.boundary.reading import check_file, reading
 from butfor.errors import ButforError, GraphError, InputError
-from butfor.files.atomic import atomic_write
-from butfor.files.json_values import shown
-from butfor.files.limits import array_bytes, check_size
-from butfor.files.reading import check_file, reading
 from butfor.graph.validate import check_name, validate
 
 if TYPE_CHECKING:
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-__all__ = ["laid_out", "read_arrays", "read_npz", "save_graph"]
+__all__ = ["materialized", "read_arrays", "read_npz", "save_graph"]
 
 Array: TypeAlias = "npt.NDArray[Any]"
 
-# What numpy writes. Others may claim memory of their own when they are opened.
+# What numpy writes. Other decompressors may take much memory as soon as they are opened.
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def read_arrays(path: Path, error: type[ButforError] = GraphError) -> dict[str, Array]:
     """Return all arrays of an `.npz` file; nothing in it is ever unpickled.
 
-    What all arrays say their size is, is looked at before the first is read.
+    The sizes that the headers of all arrays claim are checked before the first array is read.
 
     Raises:
-        error: if the file is truncated, not an `.npz`, holds pickled objects, or would grow too large.
+        error: if the file is truncated, not an `.npz`, holds pickled objects, or would take too much memory.
     """
     check_file(path, error)
     kind = "as .npz"
@@ -67,7 +67,7 @@ def read_arrays(path: Path, error: type[ButforError] = GraphError) -> dict[str, 
 
 
 def _claimed(path: Path, error: type[ButforError], archive: zipfile.ZipFile, name: str, info: zipfile.ZipInfo) -> int:
-    """The bytes that an array takes according to its header."""
+    """Return the number of bytes that an array takes according to its header."""
     if info.compress_type not in _COMPRESSIONS:
         raise error(f"{path} cannot be read as .npz: {shown(name)} is compressed in a way that numpy does not write")
     with reading(path, error, "as .npz"), archive.open(info) as member:
@@ -84,11 +84,11 @@ def _claimed(path: Path, error: type[ButforError], archive: zipfile.ZipFile, nam
             f"{path} cannot be read as .npz: array {shown(name)} should be {dtype} of shape {shown(shape)}, "
             f"but there are only {max(held, 0)} bytes of it"
         )
-    # Text becomes a list, in which each item takes more than its letters.
-    return array_bytes(shape, dtype.itemsize + _LISTED * (dtype.kind == "U"))
+    # Text becomes a list of Python strings, each of which takes more memory than its letters.
+    return array_bytes(shape, dtype.itemsize + _STRING_BYTES * (dtype.kind == "U"))
 
 
-_LISTED = 64
+_STRING_BYTES = 64
 _HEADERS: dict[tuple[int, int], Any] = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -99,7 +99,7 @@ def read_npz(path: Path) -> Data:
     """Return the graph whose arrays are `edge_index` and `x`, and whatever else describes it.
 
     `*_idx` arrays become masks (`test_idx` gives `test_mask`); integer features become floats; text and
-    `node_ids` become lists, single values Python numbers. All else is kept under its name.
+    `node_ids` become lists, single values Python numbers. Everything else is kept under its name.
 
     Raises:
         GraphError: if the file cannot be read or an array does not fit.
@@ -132,26 +132,26 @@ def _field(path: Path, name: str, array: Array, nodes: int) -> Any:
     if name.endswith("_mask") and kind in "iu" and np.isin(array, (0, 1)).all():
         array = array.astype(bool)
     elif name in ("x", "edge_weight", "edge_attr") and kind != "U":
-        with np.errstate(over="ignore"):  # too large a number becomes infinite, which is refused later
+        with np.errstate(over="ignore"):  # a number that is too large becomes infinite, which is refused later
             array = array.astype(np.float32)
     elif kind in "iu":
         array = array.astype(np.int64)
     if kind == "U" or name == "node_ids" or (array.ndim == 0 and not _is_of_rows(name)):
-        with reading(path):  # not all that numpy takes for a letter is one
+        with reading(path):  # numpy also accepts code points that are not valid text
             "".join(array.ravel().tolist() if kind == "U" else ()).encode()
             return array.tolist()
-    return laid_out(torch.from_numpy(array.astype(array.dtype.newbyteorder("="))))
+    return materialized(torch.from_numpy(array.astype(array.dtype.newbyteorder("="))))
 
 
-def laid_out(value: torch.Tensor) -> torch.Tensor:
-    """The same numbers in their order, each in a place of its own."""
+def materialized(value: torch.Tensor) -> torch.Tensor:
+    """Return the tensor contiguous in memory, with expansion, conjugation and negation carried out."""
     value = value.detach().resolve_conj().resolve_neg()
     is_plain = value.is_contiguous() and 0 not in value.stride()
     return value if is_plain else value.clone(memory_format=torch.contiguous_format)
 
 
 def _is_of_rows(name: str) -> bool:
-    """Whether an array has one row for each node, edge or graph; a single number is then no value but an error."""
+    """Tell whether an array must have one row per node, edge or graph, so that a single number is an error."""
     return name in ("x", "y", "node_motif") or name.startswith("edge_") or name.endswith("_mask")
 
 
@@ -170,7 +170,7 @@ def _mask(path: Path, name: str, index: Array, nodes: int) -> torch.Tensor:
 def save_graph(data: Data, path: str | os.PathLike[str]) -> None:
     """Write the graph with all its attributes as `.npz`; `load_graph` reads it back.
 
-    The file appears whole or not at all: a failure leaves an older file of that name as it was.
+    The file is written completely or not at all: after a failure, an older file of that name is as it was.
 
     Raises:
         InputError: if the path does not end in `.npz`.
@@ -182,7 +182,7 @@ def save_graph(data: Data, path: str | os.PathLike[str]) -> None:
         raise InputError(f"graphs are saved as .npz, so {path} must end in .npz")
     validate(data)
     arrays = {key: _array(key, data[key]) for key in data.keys() if data[key] is not None}  # noqa: SIM118
-    save: Any = np.savez_compressed  # its keywords are arrays, which its type does not say
+    save: Any = np.savez_compressed  # its type does not allow arrays as keywords
     try:
         with atomic_write(path) as file:
             save(file, **arrays)

@@ -19,10 +19,10 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.utils import coalesce, remove_self_loops
 
+from butfor.boundary.json_values import shown
+from butfor.boundary.limits import array_bytes, check_size
+from butfor.boundary.reading import read_bytes, reading
 from butfor.errors import GraphError
-from butfor.files.json_values import shown
-from butfor.files.limits import array_bytes, check_size
-from butfor.files.reading import read_bytes, reading
 from butfor.graph.validate import validate
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _VALIDATION_NODES = 500  # of the public split
 
 
 class _Csr:
-    """Stands in for scipy's matrix, whose compiled code would trust the index arrays of a damaged file."""
+    """Takes the place of scipy's matrix, whose compiled code would trust the index arrays of a damaged file."""
 
     def dense(self, path: Path) -> npt.NDArray[np.float32]:
         state = {str(name).lstrip("_"): value for name, value in vars(self).items()}
@@ -56,12 +56,12 @@ class _Csr:
 
 
 def _dtype(spec: str, align: object = False, _copy: object = False) -> np.dtype[Any]:
-    # Old pickles give the flags as 0 and 1, which numpy now warns of. Always a copy: pickle changes it.
+    # Old pickles give the flags as 0 and 1, which numpy now warns about. Always a copy, because pickle changes it.
     return np.dtype(spec, align=bool(align), copy=True)
 
 
 def _array(*_: object) -> npt.NDArray[Any]:
-    # An empty one, whatever size a pickle asks for; what is in it, pickle puts there afterwards.
+    # Empty, whatever size the pickle asks for: pickle sets shape and content afterwards.
     return np.empty(0)
 
 
@@ -100,12 +100,12 @@ def _read(folder: Path, prefix: str, part: str) -> Any:
     if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "biuf":
         raise GraphError(f"{path} cannot be read: it holds {shown(value)}, not a matrix of numbers")
     check_size(array_bytes(array.shape), f"the matrix of {path}")
-    with np.errstate(over="ignore"):  # what is too large becomes infinite, which is refused later
+    with np.errstate(over="ignore"):  # a number that is too large becomes infinite, which is refused later
         return torch.from_numpy(array.astype(np.float32))
 
 
 def _check_memo(content: bytes) -> None:
-    # The number under which something is remembered sets how much memory pickle takes for all of them.
+    # Pickle allocates its memo up to the largest index in the file, so a huge index would take all memory.
     for code, argument, _ in pickletools.genops(content):
         if code.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(argument or 0) > len(content):
             raise pickle.UnpicklingError(f"it remembers something under the number {argument}")
@@ -120,14 +120,15 @@ def _neighbours(path: Path, value: Any) -> dict[int, list[int]]:
     return value
 
 
-def read_planetoid(folder: Path, prefix: str) -> Data:
-    """Return the graph of the raw files `ind.<prefix>.*`, with the public split as masks.
+def read_planetoid(path: Path) -> Data:
+    """Return the graph of the raw files `ind.<prefix>.*`, with the public split as masks; `path` is the `.graph` file.
 
     Equals what PyG's `Planetoid` gives, node by node and edge by edge.
 
     Raises:
         GraphError: if a file is missing, damaged, asks to run code, or does not fit the others.
     """
+    folder, prefix = path.parent, path.name.removeprefix("ind.").removesuffix(".graph")
     x, tx, allx, y, ty, ally = (_read(folder, prefix, part) for part in ("x", "tx", "allx", "y", "ty", "ally"))
     neighbours = _read(folder, prefix, "graph")
     path = folder / f"ind.{prefix}.test.index"

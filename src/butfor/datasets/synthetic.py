@@ -1,6 +1,6 @@
 """The paper's three graphs, by seed: a base graph, motifs hung onto it, and a few noise edges.
 
-What the paper leaves open is settled the way its published graphs show it:
+What the paper leaves open is chosen as in its published graphs:
 
 - **Where motifs hang.** On every k-th base node (k = base nodes // motifs), by the motif's first node:
   any node of a cycle, a corner of a grid, a *middle* node of a house. In a Barabási-Albert base the early
@@ -13,17 +13,13 @@ What the paper leaves open is settled the way its published graphs show it:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch_geometric.data import Data
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ["GENERATORS", "ba_shapes", "tree_cycles", "tree_grid"]
+__all__ = ["HOUSE", "Motif", "ba_shapes", "barabasi_albert", "tree_cycles", "tree_grid"]
 
 Pairs = npt.NDArray[np.int64]  # [pairs, 2], each undirected edge once
 
@@ -32,27 +28,29 @@ _TEST_SHARE = 0.2
 
 
 @dataclass(frozen=True)
-class _Motif:
+class Motif:
+    """A small graph that is hung onto a base graph."""
+
     roles: tuple[int, ...]  # the class of each of its nodes; the first node is joined to the base
     edges: tuple[tuple[int, int], ...]
 
 
-_CYCLE = _Motif((1,) * 6, tuple((i, (i + 1) % 6) for i in range(6)))
-_GRID = _Motif(
+_CYCLE = Motif((1,) * 6, tuple((i, (i + 1) % 6) for i in range(6)))
+_GRID = Motif(
     (1,) * 9,
     tuple((3 * row + col, 3 * row + col + 1) for row in range(3) for col in range(2))
     + tuple((3 * row + col, 3 * row + col + 3) for row in range(2) for col in range(3)),
 )
-# Two middle nodes carry the roof, two bottom nodes stand below them.
-_HOUSE = _Motif((1, 1, 2, 2, 3), ((0, 1), (1, 2), (2, 3), (3, 0), (0, 4), (1, 4)))
+# Two middle nodes carry the roof, two bottom nodes are below them.
+HOUSE = Motif((1, 1, 2, 2, 3), ((0, 1), (1, 2), (2, 3), (3, 0), (0, 4), (1, 4)))
 
 
 def tree_cycles(seed: int = 0) -> Data:
     """Return Tree-Cycles: a binary tree of 511 nodes with 60 six-cycles; 871 nodes, 1950 edges.
 
     The classes are 0 base and 1 motif. Besides `x`, `edge_index`, `y`, `train_mask` and `test_mask` the
-    graph carries its ground truth: `node_motif` (which motif a node is of, -1 for the base), `edge_motif`
-    (is this one of a motif's own edges), `motif_size` (edges in one motif) and `class_names`.
+    graph carries its ground truth: `node_motif` (the motif that a node belongs to, -1 for the base), `edge_motif`
+    (whether this is one of a motif's own edges), `motif_size` (edges in one motif) and `class_names`.
     """
     rng = np.random.default_rng(seed)
     return _assemble("tree-cycles", seed, rng, _binary_tree(8), _CYCLE, 60, 45, ["base", "motif"])
@@ -73,15 +71,8 @@ def ba_shapes(seed: int = 0) -> Data:
     The classes are 0 base, 1 middle, 2 bottom and 3 top of a house; for the attributes see `tree_cycles`.
     """
     rng = np.random.default_rng(seed)
-    base = _barabasi_albert(300, 5, rng)
-    return _assemble("ba-shapes", seed, rng, base, _HOUSE, 80, 15, ["base", "middle", "bottom", "top"])
-
-
-GENERATORS: dict[str, Callable[[int], Data]] = {
-    "tree-cycles": tree_cycles,
-    "tree-grid": tree_grid,
-    "ba-shapes": ba_shapes,
-}
+    base = barabasi_albert(300, 5, rng)
+    return _assemble("ba-shapes", seed, rng, base, HOUSE, 80, 15, ["base", "middle", "bottom", "top"])
 
 
 def _binary_tree(height: int) -> Pairs:
@@ -89,10 +80,10 @@ def _binary_tree(height: int) -> Pairs:
     return np.stack([(children - 1) // 2, children], axis=1)
 
 
-def _barabasi_albert(nodes: int, m: int, rng: np.random.Generator) -> Pairs:
+def barabasi_albert(nodes: int, m: int, rng: np.random.Generator) -> Pairs:
     """Grow a graph from a star of m + 1 nodes; each new node joins m others, chosen by their degree."""
     pairs = [(0, leaf) for leaf in range(1, m + 1)]
-    # Each node stands here once per edge it has, so a uniform draw is a draw by degree.
+    # Each node is in this list once per edge that it has, so a uniform draw is a draw by degree.
     stubs = [node for pair in pairs for node in pair]
     for new in range(m + 1, nodes):
         chosen: set[int] = set()
@@ -120,7 +111,7 @@ def _assemble(
     seed: int,
     rng: np.random.Generator,
     base: Pairs,
-    motif: _Motif,
+    motif: Motif,
     motifs: int,
     noise: int,
     class_names: list[str],

@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
+from butfor.boundary.json_values import shown
+from butfor.boundary.limits import array_bytes, check_size
+from butfor.boundary.reading import check_file, reading
 from butfor.errors import GraphError
-from butfor.files.json_values import shown
-from butfor.files.limits import array_bytes, check_size
-from butfor.files.reading import check_file, reading
 from butfor.graph.validate import check_name, validate
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def read_tables(edges_path: Path, nodes_path: Path) -> Data:
 
 
 def _read(path: Path, *ids: str) -> pl.DataFrame:
-    """Return a table, its columns of ids as text: numbers would lose zeros in front and overflow."""
+    """Return a table, with its columns of ids as text: as numbers they would lose leading zeros, or overflow."""
     try:
         import polars as pl
     except ImportError as problem:
@@ -66,12 +66,12 @@ def _read(path: Path, *ids: str) -> pl.DataFrame:
     check_file(path)
     kind = f"as {path.suffix[1:]}"
     if path.suffix == ".parquet":
-        # The number of rows is known without reading them: a few bytes can stand for very many.
+        # Ask for the number of rows before reading them: compressed, a few bytes can be very many rows.
         with reading(path, kind=kind), _silent():
             scan = pl.scan_parquet(path, glob=False)
             schema = scan.collect_schema()
             rows = scan.select(pl.len()).collect().item()
-        check_size(array_bytes((rows, len(schema)), _CELL), str(path))
+        check_size(array_bytes((rows, len(schema)), _CELL_BYTES), str(path))
         for name, dtype in schema.items():
             if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
                 raise GraphError(f"column {shown(name)} of {path} is {dtype}, neither numbers nor text: leave it out")
@@ -95,7 +95,7 @@ def _read(path: Path, *ids: str) -> pl.DataFrame:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Hide what is written to standard error: where a file is damaged, polars dumps a stack of its own there."""
+    """Hide what is written to standard error: polars dumps a stack trace of its own there if a file is damaged."""
     try:
         kept = os.dup(2)
     except OSError:  # it is closed
@@ -110,8 +110,8 @@ def _silent() -> Iterator[None]:
         os.close(kept)
 
 
-# Roughly what a value takes while a table is read.
-_CELL = 16
+# Roughly how many bytes a value takes while a table is read.
+_CELL_BYTES = 16
 
 
 def _require(table: pl.DataFrame, path: Path, *columns: str) -> None:
@@ -125,7 +125,7 @@ def _require(table: pl.DataFrame, path: Path, *columns: str) -> None:
 def _text(ids: pl.Series, path: Path) -> pl.Series:
     import polars as pl
 
-    with reading(path):  # not every type can be told in text
+    with reading(path):  # not every type can be converted to text
         text = ids.cast(pl.String).str.strip_chars().replace("", None)
     if ids.dtype.is_float() or (_is_number(text) and not text.str.contains(r"^[+-]?\d+$").all()):
         raise GraphError(f"node ids must be integers or text, but column {ids.name!r} of {path} has fractions")
@@ -144,7 +144,7 @@ def _first(flags: pl.Series) -> int:
 
 
 def _numbered(edges: pl.DataFrame, edges_path: Path, nodes: pl.DataFrame, nodes_path: Path) -> list[Any]:
-    """Return the edges' ends as positions in the node table."""
+    """Return the sources and targets of the edges as positions in the node table."""
     import polars as pl
 
     ids = nodes["id"]
@@ -207,7 +207,7 @@ def _labels(column: pl.Series, path: Path) -> dict[str, Any]:
         raise GraphError(f"column {column.name!r} of {path} has fractions, but labels are classes")
     numbers = _as_numbers(column, path)
     if not numbers.null_count() and numbers.is_finite().any():
-        _is_text(column, path)  # classes that are numbers, and one that is none
+        _is_text(column, path)  # raises if some classes are numbers and others are not
     names, y = np.unique([str(value) for value in column], return_inverse=True)
     return {"y": torch.from_numpy(y), "class_names": names.tolist()}
 
@@ -220,7 +220,7 @@ def _numeric(table: pl.DataFrame, path: Path, known: set[str]) -> torch.Tensor |
 
 
 def _is_text(column: pl.Series, path: Path) -> bool:
-    """Tell a column of names, to be left out, from a column of numbers with something else in it."""
+    """Tell whether a column holds names and is to be left out; refuse numbers with something else among them."""
     import polars as pl
 
     if column.dtype.is_numeric() or column.dtype == pl.Boolean:
@@ -228,7 +228,7 @@ def _is_text(column: pl.Series, path: Path) -> bool:
     numbers = _as_numbers(column, path)
     is_number = numbers.is_finite().fill_null(False)
     wrong = column.is_not_null() & ~is_number
-    # Spelled as they may be, nan and inf are numbers that are missing; but a name may be spelled like that too.
+    # "nan" and "inf", in any spelling, stand for missing numbers, unless the rest of the column is names.
     if wrong.any() and (is_number.any() or bool(numbers.filter(wrong).is_not_null().all())):
         row = _first(wrong)
         raise GraphError(f"row {row} of {path} has {column[row - 1]!r} in column {column.name!r}, not a number")
@@ -238,7 +238,7 @@ def _is_text(column: pl.Series, path: Path) -> bool:
 def _as_numbers(column: pl.Series, path: Path) -> pl.Series:
     import polars as pl
 
-    with reading(path):  # not every type can be told in text
+    with reading(path):  # not every type can be converted to text
         return column.cast(pl.String, strict=False).str.strip_chars().cast(pl.Float64, strict=False)
 
 

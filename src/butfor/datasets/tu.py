@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
+from butfor.boundary.limits import array_bytes, check_size
+from butfor.boundary.reading import read_bytes, reading
 from butfor.errors import GraphError
-from butfor.files.limits import array_bytes, check_size
-from butfor.files.reading import read_bytes, reading
 from butfor.graph.validate import validate
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["read_tu"]
 
 
-def read_tu(folder: Path, prefix: str) -> list[Data]:
-    """Return the graphs of the files `<prefix>_*.txt` in their order.
+def read_tu(path: Path) -> list[Data]:
+    """Return the graphs of the files `<prefix>_*.txt` in their order; `path` is `<prefix>_graph_indicator.txt`.
 
-    Features are the node attributes and then the node labels one-hot (a single one per node where there
+    Features are the node attributes and then the node labels one-hot (a constant 1 per node if there
     is neither); `edge_attr` likewise. `y` is the graph's class, counted from 0; `class_names` are the
     labels as the file writes them. Self-loops and repeated edges are dropped, as PyG does.
     `<prefix>_edge_gt.txt`, one 0 or 1 per edge, becomes `edge_motif`.
@@ -33,6 +33,7 @@ def read_tu(folder: Path, prefix: str) -> list[Data]:
     Raises:
         GraphError: if a file is missing, damaged, or does not fit the others.
     """
+    folder, prefix = path.parent, path.name.removesuffix("_graph_indicator.txt")
     indicator = _read(folder, prefix, "graph_indicator", np.int64)[:, 0]
     edges = _read(folder, prefix, "A", np.int64)
     nodes = len(indicator)
@@ -60,7 +61,7 @@ def read_tu(folder: Path, prefix: str) -> list[Data]:
 
     proper = np.flatnonzero(edges[:, 0] != edges[:, 1])
     _, first, inverse = np.unique(edges[proper] @ np.array([nodes, 1]), return_index=True, return_inverse=True)
-    kept = proper[first]  # sorted by source, then target; so the edges of one graph stand together
+    kept = proper[first]  # sorted by source, then target, so the edges of a graph are next to each other
     per_edge: dict[str, npt.NDArray[Any]] = {}
     if edge_attr is not None:
         per_edge["edge_attr"] = edge_attr[kept]
@@ -89,7 +90,7 @@ def _read(folder: Path, prefix: str, part: str, dtype: type) -> npt.NDArray[Any]
         raise GraphError(f"{folder} has no file {path.name}, which a TUDataset folder needs")
     content = read_bytes(path)
     with reading(path), warnings.catch_warnings():
-        # numpy would only warn of a fraction that it cuts off.
+        # numpy only warns when it truncates a fraction.
         warnings.simplefilter("error", DeprecationWarning)
         lines = content.decode().splitlines()
         empty: npt.NDArray[Any] = np.empty((0, 1), dtype)

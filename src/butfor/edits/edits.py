@@ -1,184 +1,70 @@
-"""Edits: what is changed about a graph, and the numbered edits of one target."""
+"""The edits allowed for one target, numbered: what a search chooses sets of."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import coo_array, csgraph
 
-from butfor.files.json_values import Misfit, items, number, shown, text, whole
+from butfor.edits.addition import Additions
+from butfor.edits.change import Changes
+from butfor.edits.deletion import Deletions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from butfor.graph.graph import Graph, Neighbourhood
+    from butfor.edits.edit import Edit
+    from butfor.graph.graph import Graph
+    from butfor.graph.neighbourhood import Neighbourhood
 
-__all__ = ["Addition", "Change", "Changes", "Deletion", "Edit", "Edits", "Links", "Relation", "as_edit", "pack"]
-
-Pair = tuple[int, int]
-Relation = tuple[str, str, str]
-
-if TYPE_CHECKING:
     # One edit set, and many: lists of edit numbers, or an array whose rows are padded with -1.
     EditSet = Sequence[int] | NDArray[np.int64]
     EditSets = Sequence[EditSet] | NDArray[np.int64]
 
-
-@dataclass(frozen=True, order=True)
-class Deletion:
-    """An edge goes: all copies of it and, in an undirected graph, both directions.
-
-    In a graph of several node types the ends are numbered within their types, which ``relation`` names.
-    """
-
-    source: int
-    target: int
-    relation: Relation | None = None
-
-    kind: ClassVar[str] = "delete"
-
-    @property
-    def plain(self) -> list[Any]:
-        """Plain data for JSON."""
-        named = [] if self.relation is None else [list(self.relation)]
-        return [self.kind, self.source, self.target, *named]
-
-
-@dataclass(frozen=True, order=True)
-class Addition:
-    """An edge comes; in an undirected graph both directions of it."""
-
-    source: int
-    target: int
-
-    kind: ClassVar[str] = "add"
-
-    @property
-    def plain(self) -> list[Any]:
-        """Plain data for JSON."""
-        return [self.kind, self.source, self.target]
-
-
-@dataclass(frozen=True, order=True)
-class Change:
-    """A feature of a node has another value."""
-
-    node: int
-    feature: int
-    before: float
-    after: float
-
-    kind: ClassVar[str] = "change"
-
-    @property
-    def plain(self) -> list[Any]:
-        """Plain data for JSON."""
-        return [self.kind, self.node, self.feature, self.before, self.after]
-
-
-Edit = Deletion | Addition | Change
-
-
-def as_edit(plain: Sequence[Any]) -> Edit:
-    """The edit that `plain` was made from.
-
-    Raises:
-        ValueError: it is none.
-    """
-    if not isinstance(plain, (list, tuple)) or len(plain) not in (3, 4, 5):
-        raise Misfit(f"{shown(plain)} is no edit")
-    kind, *ends = plain[:3]
-    rest = plain[3:]
-    first, second = (whole(end, f"a number in the edit {shown(plain)}") for end in ends)
-    if kind == Deletion.kind and len(rest) <= 1:
-        relation = [text(part, "a relation") for part in items(rest[0], "a relation", 3)] if rest else None
-        return Deletion(first, second, None if relation is None else (relation[0], relation[1], relation[2]))
-    if kind == Addition.kind and not rest:
-        return Addition(first, second)
-    if kind == Change.kind and len(rest) == 2:
-        before, after = (number(value, f"a value in the edit {shown(plain)}") for value in rest)
-        return Change(first, second, before, after)
-    raise Misfit(f"{shown(plain)} is no edit")
-
-
-@dataclass(frozen=True, eq=False)
-class Links:
-    """Edges that edits delete or add, as a person counts them, by positions in the neighbourhood.
-
-    Attributes:
-        ends: one row of two positions for each link, source first where that matters.
-        relation: the number of each link's relation; 0 in a graph of one type.
-        edit: the edit that each belongs to.
-    """
-
-    ends: NDArray[np.int64]
-    relation: NDArray[np.int64]
-    edit: NDArray[np.int64]
-
-    @classmethod
-    def none(cls) -> Links:
-        """No links."""
-        return cls(np.empty((0, 2), np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
-
-
-@dataclass(frozen=True, eq=False)
-class Changes:
-    """Features that edits set: the position of the node, the feature, its values, and the edit of each."""
-
-    node: NDArray[np.int64]
-    feature: NDArray[np.int64]
-    before: NDArray[np.float64]
-    after: NDArray[np.float64]
-    edit: NDArray[np.int64]
-
-    @classmethod
-    def none(cls) -> Changes:
-        """No changes."""
-        nothing, values = np.empty(0, np.int64), np.empty(0)
-        return cls(nothing, nothing, values, values, nothing)
+__all__ = ["Edits", "pack"]
 
 
 @dataclass(frozen=True, eq=False)
 class Edits:
     """The edits allowed for one target, numbered from 0.
 
-    An edit deletes the links, adds the links and makes the changes that bear its number; usually that is
-    one of them, and a group of links is one edit.
+    An edit deletes the edges, adds the edges and makes the changes that bear its number: usually one of them, several
+    where a group of edges is one edit.
 
     Attributes:
         graph: the whole graph.
         neighbourhood: where they are.
-        deleted: the links that edits delete.
+        deleted: the edges that edits delete.
         costs: the cost of each edit.
         edit_of: for each edge column of the neighbourhood the edit that deletes it, or -1.
-        num_links: the edges of the neighbourhood as a person counts them: neither copies, reverses
-            nor self-loops, but including those that may not be deleted.
-        added: the links that edits add.
+        num_edges: the edges of the neighbourhood as a person counts them: neither copies, reverses nor self-loops, but
+            including those that may not be deleted.
+        added: the edges that edits add.
         changes: the features that edits change.
         carries: what an added edge carries: weight, attributes.
-        beyond: links of a group that lie outside the neighbourhood: they go with the group, and matter not to the
-            target. Columns of the whole graph, and the edit of each.
-        beyond_links: the same as a person counts them: original ids, relation, edit.
-        max_edits: how many edits a set may have at most.
+        outside: group members outside the neighbourhood: deleted too, but unable to affect the target. Columns of the
+            whole graph, and the edit of each.
+        deleted_outside: the same edges as a person counts them, by original node ids.
+        max_edits: the largest number of edits in a set; None for any.
         keep_connected: whether a set must not take the neighbourhood apart.
     """
 
     graph: Graph
     neighbourhood: Neighbourhood
-    deleted: Links
+    deleted: Deletions
     costs: NDArray[np.float64]
     edit_of: NDArray[np.int64]
-    num_links: int
-    added: Links = field(default_factory=Links.none)
+    num_edges: int
+    added: Additions = field(default_factory=Additions.none)
     changes: Changes = field(default_factory=Changes.none)
     carries: Mapping[str, Any] = field(default_factory=dict)
-    beyond: tuple[NDArray[np.int64], NDArray[np.int64]] = (np.empty(0, np.int64), np.empty(0, np.int64))
-    beyond_links: Links = field(default_factory=Links.none)
+    outside: tuple[NDArray[np.int64], NDArray[np.int64]] = (np.empty(0, np.int64), np.empty(0, np.int64))
+    deleted_outside: Deletions = field(default_factory=Deletions.none)
     max_edits: int | None = None
     keep_connected: bool = False
 
@@ -192,7 +78,7 @@ class Edits:
 
     @property
     def constrained(self) -> bool:
-        """Whether some sets of allowed edits are not allowed."""
+        """Whether combinations are restricted: by size, by connectivity, or because values of a feature conflict."""
         return self.max_edits is not None or self.keep_connected or self._exclusive is not None
 
     @cached_property
@@ -209,8 +95,8 @@ class Edits:
 
     def whole_columns(self, chosen: EditSet) -> NDArray[np.int64]:
         """The edge columns of the whole graph that these edits delete."""
-        inside: NDArray[np.int64] = self.neighbourhood.edges[self.columns(chosen)]
-        columns, edit = self.beyond
+        inside: NDArray[np.int64] = self.neighbourhood.columns[self.columns(chosen)]
+        columns, edit = self.outside
         return np.concatenate([inside, columns[np.isin(edit, list(chosen))]]) if len(columns) else inside
 
     def chosen(self, sets: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -234,12 +120,12 @@ class Edits:
         return self.both_ways(self.added.ends)
 
     @cached_property
-    def heard(self) -> NDArray[np.bool_]:
-        """Which of `all_ends` can matter to the target at all (see `Neighbourhood.heard`)."""
-        return self.neighbourhood.heard(self.all_ends)
+    def visible(self) -> NDArray[np.bool_]:
+        """Which of `all_ends` can matter to the target at all (see `Neighbourhood.visible`)."""
+        return self.neighbourhood.visible(self.all_ends)
 
     def both_ways(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Links as directed edges, those of the other direction behind."""
+        """Edges as columns, those of the other direction behind."""
         return ends if self.graph.directed else np.concatenate([ends, ends[:, ::-1]])
 
     def present(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -262,8 +148,8 @@ class Edits:
             allowed[allowed] = self._connected(sets[allowed])
         return allowed
 
-    def tidy(self, sets: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Rows of chosen edits without those that would set a feature a second time."""
+    def without_conflicts(self, sets: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Rows of chosen edits without those that would set a feature for the second time."""
         if self._exclusive is None:
             return sets
         tidied = sets.copy()
@@ -275,26 +161,25 @@ class Edits:
 
     @cached_property
     def _exclusive(self) -> NDArray[np.int64] | None:
-        """A number for each edit that sets a feature, the same for all that set the same one; None if none do."""
-        if not len(self.changes.edit):
+        """For each edit the feature that it sets, as a number, or -1; None if no two edits set the same one."""
+        slots = self.changes.slots
+        if slots is None:
             return None
-        slots = self.changes.node * (self.changes.feature.max() + 1) + self.changes.feature
-        if len(np.unique(slots)) == len(slots):
-            return None
-        numbers = np.full(len(self), -1)
-        numbers[self.changes.edit] = slots
-        return numbers
+        features = np.full(len(self), -1)
+        features[self.changes.edit] = slots
+        return features
 
     def _connected(self, sets: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether nodes that hung together before still do."""
+        """Whether nodes that were connected before still are."""
         before, after = self._parts(np.full((1, 1), -1))[0], self._parts(sets)
-        # Each part of before lies in one part of after: as many pairs of the two as there were parts.
+        # Nothing was taken apart if each component of before lies in one of after: then there are as many pairs of the
+        # two as there were components.
         pairs = np.sort(before * (after.max() + 1) + after, axis=1)
         whole: NDArray[np.bool_] = (np.diff(pairs, axis=1) != 0).sum(axis=1) == len(np.unique(before)) - 1
         return whole
 
     def _parts(self, sets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The number of the part that each node is in, after each set."""
+        """The number of the component that each node is in, after each set."""
         nodes = self.neighbourhood.num_nodes
         copy, column = np.nonzero(self.present(self.chosen(sets)))
         ends = self.all_ends[:, column] + copy * nodes
@@ -304,14 +189,14 @@ class Edits:
         parts: NDArray[np.int64] = labels.reshape(len(sets), nodes).astype(np.int64)
         return parts
 
-    def samples(self) -> list[NDArray[np.int64]]:
-        """Sets to try things out with: all edits, half of them, an eighth, those at the target, all others."""
-        everything = np.flatnonzero(self.tidy(np.ones((1, len(self)), dtype=bool))[0])
+    def sample_sets(self) -> list[NDArray[np.int64]]:
+        """Some large and some small sets: all edits, half of them, an eighth, those at the target, all others."""
+        everything = np.flatnonzero(self.without_conflicts(np.ones((1, len(self)), dtype=bool))[0])
         order = np.random.default_rng(0).permutation(everything)
         near = np.zeros(len(self), dtype=bool)
-        for links in (self.deleted, self.added):
-            near[links.edit[np.isin(links.ends, self.neighbourhood.centres).any(axis=1)]] = True
-        near[self.changes.edit[np.isin(self.changes.node, self.neighbourhood.centres)]] = True
+        for edges in (self.deleted, self.added):
+            near[edges.edit[np.isin(edges.ends, self.neighbourhood.target_rows).any(axis=1)]] = True
+        near[self.changes.edit[np.isin(self.changes.node, self.neighbourhood.target_rows)]] = True
         parts = [order[: len(order) // 2 + 1], order[-1 - len(order) // 8 :], order[near[order]], order[~near[order]]]
         return [everything, *(np.sort(part) for part in parts if 0 < len(part) < len(order))] if len(order) else []
 
@@ -319,23 +204,12 @@ class Edits:
         """What these edits do, in the graph's own node numbers, in order."""
         mine = np.zeros(len(self), dtype=bool)
         mine[list(chosen)] = True
-        nodes = self.neighbourhood.nodes
-        if self.only_deletes and self.graph.types is None and not len(self.beyond_links.edit):
-            pairs = nodes[self.deleted.ends[mine[self.deleted.edit]]].tolist()
-            return tuple(sorted(Deletion(u, v) for u, v in pairs))
-        found: list[Deletion] = []
-        for links, ids in ((self.deleted, nodes), (self.beyond_links, None)):
-            at = mine[links.edit]
-            pairs = links.ends[at] if ids is None else ids[links.ends[at]]
-            found += [self.graph.deletion(u, v, r) for (u, v), r in zip(pairs, links.relation[at], strict=True)]
-        new = nodes[self.added.ends[mine[self.added.edit]]]
-        what = self.changes
-        at = np.flatnonzero(mine[what.edit])
-        values = zip(nodes[what.node[at]], what.feature[at], what.before[at], what.after[at], strict=True)
+        ids = self.neighbourhood.nodes
+        deletions = self.deleted.records(self.graph, mine, ids) + self.deleted_outside.records(self.graph, mine, None)
         return (
-            *sorted(found, key=lambda one: (one.relation or (), one.source, one.target)),
-            *sorted(Addition(int(u), int(v)) for u, v in new),
-            *sorted(Change(int(node), int(feature), float(old), float(value)) for node, feature, old, value in values),
+            *sorted(deletions, key=lambda one: (one.relation or (), one.source, one.target)),
+            *sorted(self.added.records(mine, ids)),
+            *sorted(self.changes.records(mine, ids)),
         )
 
     @property

@@ -1,4 +1,4 @@
-"""Figures of a whole run: how large explanations are, and how near methods come to what is possible."""
+"""Figures of a whole run: how large explanations are, and how close methods come to the proved bounds."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Frontier", "Histogram", "frontier", "size_histograms"]
 
-# All lengths of the page are inches.
+# Sizes on the page, in inches.
 PANEL, TITLE_LINE, LEGEND_LINE = (3.5, 3.1), 0.25, 0.2
 
-# Up to this limit every size has a bar of its own; beyond it there are at most so many bars.
+# Up to SINGLE, every size has a bar of its own; beyond it, sizes share at most BARS bars.
 SINGLE, BARS = 70, 50
 
-# How methods are told apart; yellow and grey are too faint for lines. Curves often coincide: whole lines are thin
-# and broken ones wide, so that in any pair of neighbours the lower shows beside or between the upper.
+# The looks of the methods; yellow and grey are too faint for lines. Curves often coincide, so solid lines are thin and
+# dashed ones wide: of two methods that follow each other, the one beneath shows beside or between the one on top.
 LINES = (COLOURS[4], COLOURS[5], COLOURS[2], COLOURS[3], COLOURS[0], REMOVED, INK)
 BREAKS: tuple[tuple[float, ...], ...] = ((), (8, 3), (), (2.5, 2), (), (9, 2.5, 2.5, 2.5))
 WIDTHS, BROKEN = (2.2, 1.3), 1.5
 BOUND: dict[str, Any] = {"color": "#b4b4b4", "linewidth": 7}
 PROVED, IMPOSSIBLE = "no method can be above (proved)", "#eaeaea"
-# Sizes begin at 1; a little room before it shows the first step.
+# Sizes begin at 1; some space to the left of it shows the first step.
 START = 0.85
 
 
@@ -44,9 +44,9 @@ class Histogram:
     """The sizes of one method's counterfactuals on one dataset.
 
     Attributes:
-        title: what the panel is called.
-        sizes: of the counterfactuals found.
-        total: how many targets were asked about.
+        title: the title of the panel.
+        sizes: the sizes of the counterfactuals found.
+        total: the number of targets explained, with or without success.
         limit: where the axis of sizes ends.
     """
 
@@ -66,10 +66,11 @@ class Frontier:
     """The sizes that several methods reach on one dataset, and what is proved about the smallest.
 
     Attributes:
-        title: what the panel is called.
-        total: how many targets were asked about.
-        sizes: for each method those of the counterfactuals it found.
-        bounds: for every target, a size below which it is proved that there is none; None where there is none at all.
+        title: the title of the panel.
+        total: the number of targets explained, with or without success.
+        sizes: for each method, the sizes of the counterfactuals it found.
+        bounds: for every target, a proved lower bound on the size of its counterfactuals; None where it is proved that
+            there is no counterfactual.
     """
 
     title: str
@@ -94,10 +95,10 @@ class Frontier:
 
 
 def size_histograms(panels: Sequence[Histogram], title: str) -> Figure:
-    """Draw what share of the counterfactuals found has which size, one panel per dataset.
+    """Draw histograms of the sizes of counterfactuals, one panel per dataset.
 
-    As Figures 2 to 5 of the CF-GNNExplainer paper. Sizes beyond a panel's limit count towards the shares; a note
-    says how many there are.
+    They correspond to Figures 2 to 5 of the CF-GNNExplainer paper. Bars are shares of all counterfactuals found,
+    including those larger than the panel's limit; a note says how many these are.
 
     Raises:
         InputError: matplotlib is not installed, or there is no panel.
@@ -120,17 +121,17 @@ def size_histograms(panels: Sequence[Histogram], title: str) -> Figure:
         heights = np.histogram(sizes[sizes <= panel.limit], edges)[0] / len(sizes)
         axes.bar(edges[:-1], heights, width, align="edge", color=COLOURS[4], edgecolor="white", linewidth=0.3, zorder=2)
         if larger := int((sizes > panel.limit).sum()):
-            # Where the bars at the right are this tall, those at the left are low.
+            # The note goes to the right unless a bar there is too tall; then those on the left are low.
             x, side = (0.985, "right") if heights[len(heights) // 2 :].max() < 0.85 else (0.015, "left")
             _note(axes, f"{larger} larger, up to {sizes.max()} →", (x, 0.96), ha=side, va="top", size=8)
     return figure
 
 
 def frontier(panels: Sequence[Frontier], title: str) -> Figure:
-    """Draw what share of all targets each method explains with at most so many edges, one panel per dataset.
+    """Draw the share of all targets that each method explains with at most s edges, one panel per dataset.
 
-    A method looks the same in all panels. Above the share of the targets whose bound allows a counterfactual of
-    that size no method can be; this region is shaded.
+    A method looks the same in all panels. No method can explain more targets with s edges than have a bound of at most
+    s; the region above this share is shaded.
 
     Raises:
         InputError: matplotlib is not installed, or there is no panel.
@@ -162,7 +163,7 @@ def _check_sizes(where: str, sizes: Sequence[int], total: int) -> None:
 
 
 def _page(number: int, title: str) -> tuple[Figure, list[Axes]]:
-    """A figure of its own, that pyplot does not know of, and its row of panels."""
+    """A figure that pyplot does not keep, and its row of panels."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -171,7 +172,7 @@ def _page(number: int, title: str) -> tuple[Figure, list[Axes]]:
         raise InputError("figures need matplotlib: pip install 'butfor[plot]'") from error
     if number == 0:
         raise InputError("there is nothing to draw; give one panel at least")
-    # One panel alone is wider, for its title and its legend.
+    # A single panel is wider, to make room for its title and legend.
     width = PANEL[0] * max(number, 1.5) + 0.5
     lines = textwrap.wrap(title, int(11 * width))
     size = (width, PANEL[1] + TITLE_LINE * len(lines))
@@ -196,7 +197,7 @@ def _note(axes: Axes, words: str, where: tuple[float, float], **look: Any) -> No
 
 
 def _bar_width(limit: float) -> int:
-    """1 for small limits, else a round number of sizes."""
+    """How many sizes share a bar: 1 if the limit is small, otherwise a round number."""
     if limit <= SINGLE:
         return 1
     round_numbers = (digits * 10**power // 10 for power in count() for digits in (10, 20, 25, 50))
@@ -204,26 +205,26 @@ def _bar_width(limit: float) -> int:
 
 
 def _look(number: int, total: int) -> dict[str, Any]:
-    """The line of one method among so many."""
+    """The style of the line of one method out of ``total``."""
     pattern = BREAKS[number % len(BREAKS)]
     width = float(np.interp(number, [0, total], WIDTHS)) + (BROKEN if pattern else 0)
-    # Matplotlib counts dashes in widths of the line, we in points.
+    # Matplotlib measures dashes in widths of the line; BREAKS are in points.
     style = (0, tuple(length / width for length in pattern)) if pattern else "-"
     return {"color": LINES[number % len(LINES)], "linewidth": width, "linestyle": style}
 
 
 def _steps(sizes: Iterable[float], total: int, end: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Where a cumulative share rises and to what, from the left edge to the right."""
+    """A cumulative share as x, where it rises, and y, its new value, from the left edge of the axes to ``end``."""
     values, counts = np.unique(np.maximum(np.array([*sizes], dtype=np.float64), 1), return_counts=True)
     shares = np.cumsum(counts) / max(total, 1)
     return np.array([START, *values, end]), np.array([0, *shares, shares[-1] if len(shares) else 0])
 
 
 def _size_axis(axes: Axes, end: float) -> None:
-    # From 100 on, the numbers are too long to stand as close.
+    # From 100 on, the labels are too long for three ticks per decade.
     ticks = [1, 2, 5, 10, 20, 50] + [digit * 10**power for power in range(2, 12) for digit in (1, 5)]
     ticks = [tick for tick in ticks if tick <= end]
-    # Room above for the lines that run along 1, which are wide.
+    # Space above 1 for the wide lines that run along it.
     axes.set(xscale="log", xlim=(START, end), ylim=(-0.02, 1.03))
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
     axes.set_xticks([], minor=True)
@@ -242,7 +243,7 @@ def _legend(figure: Figure, looks: Mapping[str, Mapping[str, Any]]) -> None:
     figure.set_figheight(figure.get_figheight() + LEGEND_LINE * math.ceil(len(entries) / columns))
     legend = figure.legend(
         handles=[handle for handle, _ in entries],
-        # Names are set below: here, those that begin with an underscore would be dropped.
+        # The names are set below, because matplotlib drops labels that begin with an underscore.
         labels=["-"] * len(entries),
         loc="outside lower center",
         ncols=columns,

@@ -1,24 +1,28 @@
-"""The paper's four metrics, as plain functions of verified results.
+"""The metrics, as plain functions of verified results, and `evaluate`, which computes all of them.
 
-"In a motif" means any class but 0, the base, as in the paper's three datasets.
+A new metric is a function in this file and one `Metric` in the list below the functions. "In a motif" means predicted
+as any class but 0, the base, as in the paper's three datasets.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from butfor.result.counterfactual import Status
+from butfor.errors import InputError
+from butfor.evaluation.registry import METRICS, Measure, Metric, register_metric
+from butfor.result.status import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
     from torch_geometric.data import Data
 
+    from butfor.evaluation.registry import MetricValue, Need
     from butfor.result.counterfactual import Counterfactual
 
 __all__ = [
@@ -28,44 +32,13 @@ __all__ = [
     "evaluate",
     "explanation_size",
     "fidelity",
+    "marked_only",
+    "marked_share",
     "motif_edges",
     "share_kept",
     "sparsity",
     "strict_accuracy",
 ]
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A mean with its standard deviation over ``count`` results, dividing by the count as the paper does."""
-
-    mean: float
-    std: float
-    count: int
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Measure:
-        """Summarise the values."""
-        mean = float(np.mean(values)) if len(values) else math.nan
-        return cls(mean, float(np.std(values)) if len(values) else math.nan, len(values))
-
-    def __str__(self) -> str:
-        if not self.count:
-            return "–"
-        return f"{self.mean:.2f}" if math.isnan(self.std) else f"{self.mean:.2f} ± {self.std:.2f}"
-
-
-@dataclass(frozen=True)
-class Metrics:
-    """All metrics of one set of results; targets that are as wanted already do not count."""
-
-    found: int
-    total: int
-    fidelity: float
-    size: Measure
-    sparsity: Measure
-    accuracy: Measure
-    strict_accuracy: Measure
 
 
 def fidelity(results: Sequence[Counterfactual]) -> float:
@@ -75,25 +48,25 @@ def fidelity(results: Sequence[Counterfactual]) -> float:
 
 
 def explanation_size(results: Sequence[Counterfactual]) -> Measure:
-    """Removed edges, over the targets with a counterfactual; at least 1, low is good."""
+    """The number of edits, over the targets with a counterfactual; at least 1, low is good."""
     return Measure.of([result.size for result in results if result.size is not None])
 
 
 def sparsity(results: Sequence[Counterfactual]) -> Measure:
-    """The share of the neighbourhood's edges that stay, over the same targets; 0 to 1, high is good."""
+    """The share of the neighbourhood's edges that are kept, over the same targets; 0 to 1, high is good."""
     return Measure.of([share_kept(result) for result in results if result.found])
 
 
 def share_kept(result: Counterfactual) -> float:
-    """The share of the neighbourhood's edges that stay."""
+    """The share of the neighbourhood's edges that one counterfactual keeps."""
     return 1 - len(result.removed_edges) / max(result.edges, 1)
 
 
 def accuracy(results: Sequence[Counterfactual], classes: NDArray[np.int64]) -> Measure:
-    """The share of the removed edges' end nodes, the target left out, predicted in a motif; high is good.
+    """The share of the deleted edges' end nodes, except the target, that are in a motif; 0 to 1, high is good.
 
-    Over targets that are predicted in a motif and have a counterfactual. ``classes`` holds the
-    predicted class of every node of the intact graph. This is what the paper's tables call accuracy.
+    This is what the paper's tables call accuracy. It is the mean over the counterfactuals of targets in a motif;
+    ``classes`` holds the predicted class of every node of the intact graph.
     """
     shares = []
     for result in _in_motif(results):
@@ -103,23 +76,94 @@ def accuracy(results: Sequence[Counterfactual], classes: NDArray[np.int64]) -> M
 
 
 def strict_accuracy(results: Sequence[Counterfactual], inside: Collection[tuple[int, int]]) -> Measure:
-    """The share of explanations that remove nothing but edges inside a motif; 0 to 1, high is good.
+    """The share of counterfactuals that delete only edges inside motifs; 0 to 1, high is good.
 
-    Over the same targets as `accuracy`. ``inside`` are the edges inside motifs, as `motif_edges` gives
-    them. This is how the paper's text, not its tables, reads.
+    This is accuracy as the paper's text defines it, in contrast to its tables. It is over the same targets as
+    `accuracy`; ``inside`` holds the edges inside motifs, as `motif_edges` returns them.
     """
     edges = set(inside)
-    return Measure.of(
-        [float(all((min(e), max(e)) in edges for e in result.removed_edges)) for result in _in_motif(results)]
-    )
+    return Measure.of([float(np.all(_hits(result, edges))) for result in _in_motif(results)])
 
 
-def motif_edges(data: Data) -> set[tuple[int, int]]:
-    """The edges inside motifs: by ``data.edge_motif``, or else those between two nodes labelled so."""
-    marked: Any = data.get("edge_motif")
-    if marked is None:
-        marked = (data.y[data.edge_index] > 0).all(dim=0)
-    return {(min(u, v), max(u, v)) for u, v in data.edge_index[:, marked.bool()].T.tolist()}
+def marked_share(results: Sequence[Counterfactual], marked: Mapping[int, Collection[tuple[int, int]]]) -> Measure:
+    """The share of the edges deleted from a graph that are marked as ground truth; 0 to 1, high is good.
+
+    This is the accuracy of explanations of whole graphs: the mean over those that delete edges of a graph in which
+    some are marked. ``marked`` holds these edges by the number of the graph.
+    """
+    return Measure.of([float(np.mean(hits)) for hits in _hits_on_graphs(results, marked)])
+
+
+def marked_only(results: Sequence[Counterfactual], marked: Mapping[int, Collection[tuple[int, int]]]) -> Measure:
+    """The share of explanations that delete only edges marked as ground truth; 0 to 1, high is good.
+
+    This is the strict accuracy of explanations of whole graphs, over the same ones as `marked_share`.
+    """
+    return Measure.of([float(np.all(hits)) for hits in _hits_on_graphs(results, marked)])
+
+
+# The columns, from left to right.
+for _metric in (
+    Metric("fidelity", fidelity, "fid.", better="low"),
+    Metric("size", explanation_size, "size", better="low", show_std=True),
+    Metric("sparsity", sparsity, "spars.", better="high", show_std=True),
+    # The paper gives no standard deviation of its accuracy.
+    Metric("accuracy", accuracy, "acc.", better="high", needs=("motif_classes",), on_graphs=marked_share),
+    Metric("strict_accuracy", strict_accuracy, "strict", better="high", needs=("motif_edges",), on_graphs=marked_only),
+):
+    register_metric(_metric)
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """All metrics of one set of results.
+
+    ``metrics["name"]`` is the value of any metric; those of this library are attributes too.
+
+    Attributes:
+        found: how many targets have a counterfactual.
+        total: how many targets need one; those that are predicted as wanted from the start do not.
+        values: the value of every metric by its name; an empty `Measure` where what it needs was not given.
+    """
+
+    found: int
+    total: int
+    values: Mapping[str, MetricValue]
+
+    def __getitem__(self, name: str) -> MetricValue:
+        return self.values[name]
+
+    @property
+    def fidelity(self) -> float:
+        """See `fidelity`."""
+        return cast("float", self["fidelity"])
+
+    @property
+    def size(self) -> Measure:
+        """See `explanation_size`."""
+        return cast("Measure", self["size"])
+
+    @property
+    def sparsity(self) -> Measure:
+        """See `sparsity`."""
+        return cast("Measure", self["sparsity"])
+
+    @property
+    def accuracy(self) -> Measure:
+        """See `accuracy`, and for whole graphs `marked_share`."""
+        return cast("Measure", self["accuracy"])
+
+    @property
+    def strict_accuracy(self) -> Measure:
+        """See `strict_accuracy`, and for whole graphs `marked_only`."""
+        return cast("Measure", self["strict_accuracy"])
+
+    def record(self) -> dict[str, float | None]:
+        """Everything as one flat record of numbers, for CSV or JSON."""
+        record: dict[str, float | None] = {"found": self.found, "total": self.total}
+        for name, value in self.values.items():
+            record |= METRICS[name].record(value)
+        return record
 
 
 def evaluate(
@@ -127,25 +171,88 @@ def evaluate(
     data: Data | None = None,
     classes: NDArray[np.int64] | None = None,
     motifs: bool | None = None,
+    *,
+    graphs: Sequence[Data] | None = None,
 ) -> Metrics:
-    """All metrics; ``classes`` as for `accuracy`, which needs the graph and them.
+    """Compute all registered metrics, as far as what they need is given.
 
-    ``motifs`` says whether the classes tell base and motifs apart, without which accuracy means nothing;
-    unless given, they do if the data carry ``edge_motif``.
+    Args:
+        results: explanations by one method.
+        data: for nodes, the graph that they are in; accuracy needs it.
+        classes: for nodes, the predicted class of every node of the intact graph; accuracy needs them too.
+        motifs: whether class 0 is the base and every other class a motif; otherwise accuracy means nothing.
+            By default, whether the graph marks its motifs (``data.edge_motif``).
+        graphs: for whole graphs, all of them, in the order of their numbers; accuracy needs them.
+
+    Raises:
+        InputError: motifs are asked for in a graph without labels, or a result is of none of the graphs.
     """
-    share = strict = Measure.of([])
-    if data is not None and classes is not None and (data.get("edge_motif") is not None if motifs is None else motifs):
-        share, strict = accuracy(results, classes), strict_accuracy(results, motif_edges(data))
+    given: dict[Need, Any] = {}
+    if data is not None and (data.get("edge_motif") is not None if motifs is None else motifs):
+        given["motif_edges"] = motif_edges(data)
+        if classes is not None:
+            given["motif_classes"] = classes
+    marked = None if graphs is None else _marked_edges(results, graphs)
+
+    def value(metric: Metric) -> MetricValue:
+        if marked is not None and metric.on_graphs is not None:
+            return metric.on_graphs(results, marked)
+        if all(need in given for need in metric.needs):
+            return metric.function(results, *(given[need] for need in metric.needs))
+        return Measure.of([])
+
     return Metrics(
         found=sum(result.found for result in results),
         total=sum(result.status is not Status.REACHED for result in results),
-        fidelity=fidelity(results),
-        size=explanation_size(results),
-        sparsity=sparsity(results),
-        accuracy=share,
-        strict_accuracy=strict,
+        values={name: value(metric) for name, metric in METRICS.items()},
     )
 
 
+def motif_edges(data: Data) -> set[tuple[int, int]]:
+    """The edges inside motifs: those that ``data.edge_motif`` marks, or else those between two nodes labelled so.
+
+    Raises:
+        InputError: the graph has neither ``edge_motif`` nor labels.
+    """
+    marked: Any = data.get("edge_motif")
+    if marked is None:
+        if data.get("y") is None:
+            raise InputError("the motifs of this graph are not known; give it edge_motif or labels y")
+        marked = (data.y[data.edge_index] > 0).all(dim=0)
+    return {(min(u, v), max(u, v)) for u, v in data.edge_index[:, marked.bool()].T.tolist()}
+
+
+def _marked_edges(results: Sequence[Counterfactual], graphs: Sequence[Data]) -> dict[int, set[tuple[int, int]]]:
+    """By the number of each explained graph, the edges that it marks as ground truth."""
+    marked = {}
+    for result in results:
+        number = result.target
+        if isinstance(number, tuple) or result.task != "graph":
+            raise InputError(f"{result.target_name} is not a whole graph; evaluate nodes, links and graphs separately")
+        if not 0 <= number < len(graphs):
+            raise InputError(
+                f"{result.target_name} is not among the {len(graphs)} graphs; give all that were explained"
+            )
+        data = graphs[number]
+        marked[number] = set() if data.get("edge_motif") is None else motif_edges(data)
+    return marked
+
+
 def _in_motif(results: Sequence[Counterfactual]) -> list[Counterfactual]:
+    """The counterfactuals that delete edges, of targets in a motif."""
     return [result for result in results if result.removed_edges and result.before.label > 0]
+
+
+def _hits_on_graphs(
+    results: Sequence[Counterfactual], marked: Mapping[int, Collection[tuple[int, int]]]
+) -> Iterator[list[bool]]:
+    """The hits of each explanation that deletes edges, in graphs where some edges are marked."""
+    for result in results:
+        edges = marked[cast("int", result.target)]
+        if edges and result.removed_edges:
+            yield _hits(result, edges)
+
+
+def _hits(result: Counterfactual, edges: Collection[tuple[int, int]]) -> list[bool]:
+    """For every deleted edge, whether it is one of these."""
+    return [(min(edge), max(edge)) in edges for edge in result.removed_edges]

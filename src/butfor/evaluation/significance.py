@@ -1,4 +1,4 @@
-"""Whether two methods differ: t-tests on their results, over all of them and on the nodes that both solve."""
+"""Whether two methods differ: t-tests on all their results, and on the targets that both methods explain."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ALPHA = 0.01
 
 @dataclass(frozen=True)
 class Difference:
-    """How far the mean of one set of values lies above that of another, and how likely that is by chance.
+    """The difference between the means of two sets of values, and how likely it is to arise by chance.
 
     Attributes:
-        mean: of the first less that of the second.
-        p: of a two-sided t-test; NaN where there are too few values to say.
-        counts: how many values there are of each.
+        mean: the mean of the first set minus that of the second.
+        p: the p-value of a two-sided t-test; NaN where there are too few values for one.
+        counts: the number of values in each set.
     """
 
     mean: float
@@ -33,12 +33,12 @@ class Difference:
 
     @property
     def significant(self) -> bool:
-        """Whether p lies below the paper's level."""
+        """Whether p is below the paper's level of significance."""
         return self.p < ALPHA
 
 
 def unpaired_difference(first: Sequence[float], second: Sequence[float]) -> Difference:
-    """Welch's t-test: the two need not have the same variance, nor be of the same targets."""
+    """Welch's t-test: the two sets may differ in variance and in the targets they are about."""
     from scipy.stats import ttest_ind
 
     a, b = np.asarray(first, float), np.asarray(second, float)
@@ -48,13 +48,14 @@ def unpaired_difference(first: Sequence[float], second: Sequence[float]) -> Diff
     mean = float(a.mean() - b.mean())
     if min(counts) < 2:
         return Difference(mean, math.nan, counts)
+    # Where no value varies, scipy has no answer: equal means are no difference, others cannot be chance.
     if np.ptp(a) == 0 and np.ptp(b) == 0:
         return Difference(mean, float(mean == 0), counts)
     return Difference(mean, float(ttest_ind(a, b, equal_var=False).pvalue), counts)
 
 
 def paired_difference(first: Mapping[int, float], second: Mapping[int, float]) -> Difference:
-    """The paired t-test on the targets that both have a value of."""
+    """The paired t-test on the targets that have a value in both sets."""
     from scipy.stats import ttest_1samp
 
     both = sorted(first.keys() & second.keys())

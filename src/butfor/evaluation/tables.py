@@ -1,4 +1,4 @@
-"""A table twice over: as text for people, and as records for programs."""
+"""A table in two forms: text for people, records for programs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Table:
     """One table.
 
     Attributes:
-        name: what its files are called.
-        title: what stands above it.
-        headings: of the columns that people read.
-        rows: what people read; a cell that repeats the one above it may be empty.
-        records: the same and more in full precision, one flat record per line of the CSV file.
-        notes: what stands below it.
-        left: how many columns are flush left; the others hold numbers.
+        name: the name of its files, without a suffix.
+        title: the line above it.
+        headings: the headings of the columns that people read.
+        rows: the cells that people read; a cell that repeats the one above it may be empty.
+        records: the same numbers and more in full precision, one flat record per line of the CSV file.
+        notes: paragraphs below it.
+        left: the number of columns that are aligned left; the others hold numbers and are aligned right.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Table:
         return "\n".join([f"**{self.title}**", "", *lines, *(f"\n{note}" for note in self.notes)]) + "\n"
 
     def csv(self) -> str:
-        """The records in CSV; columns in the order in which the records bring them."""
+        """The records in CSV; a column stands where it first occurs in the records."""
         import polars as pl
 
         columns = list(dict.fromkeys(column for record in self.records for column in record))
@@ -55,12 +55,12 @@ class Table:
         return buffer.getvalue().decode()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """The table as plain values, for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Table:
-        """What `to_dict` gave."""
+        """The table that `to_dict` wrote."""
         return cls(
             **{
                 **values,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torch_geometric.data import HeteroData
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from torch_geometric.data import Data
 
-__all__ = ["OwnIds"]
+__all__ = ["OwnIds", "names_of"]
 
 
 class OwnIds:
@@ -31,3 +33,9 @@ class OwnIds:
 
     def __len__(self) -> int:
         return len(self._ids)
+
+
+def names_of(data: Data | HeteroData, nodes: Iterable[int]) -> tuple[tuple[int, str], ...]:
+    """These nodes, each once and in order, with the ids they have of their own; nothing where they have none."""
+    ids = None if isinstance(data, HeteroData) else OwnIds.of(data)
+    return () if ids is None else tuple((node, ids[node]) for node in sorted(set(nodes)))

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch_geometric.data import HeteroData
 
-    from butfor.edits.edits import Relation
-    from butfor.graph.graph import Link, LinkKey
+    from butfor.graph.edge_keys import Edge, EdgeKey, Relation
 
 __all__ = ["Types"]
 
@@ -24,7 +23,7 @@ class Types:
     """Nodes are numbered type after type, and edge columns relation after relation.
 
     A relation that holds another one's edges turned round (as ``ToUndirected`` makes them) is its reverse, and a
-    relation that is its own reverse is undirected: in both cases the two directions of an edge are one link.
+    relation that is its own reverse is undirected: in both cases the two directions of an edge are one edge.
 
     Attributes:
         node_types: the types of nodes.
@@ -97,25 +96,25 @@ class Types:
             raise InputError(f"relation {relation} is not in this graph ({known})")
         return int(self.forward[self.relations.index(relation)])
 
-    def link_key(self, link: Link) -> LinkKey:
+    def edge_key(self, edge: Edge) -> EdgeKey:
         """An edge as a key that does not depend on how it was written.
 
         Raises:
             InputError: its relation is missing, or it or a node is not in the graph.
         """
-        if len(link) != 3:
-            raise InputError(f"{link} names no relation; in this graph an edge is (relation, source, target)")
-        name, source, target = link
+        if len(edge) != 3:
+            raise InputError(f"{edge} names no relation; in this graph an edge is (relation, source, target)")
+        name, source, target = edge
         relation = self.relation(name)
         u, v = self.number(name[0], source), self.number(name[2], target)
         if self.relations[relation] != tuple(name) or (self.undirected[relation] and u > v):
             u, v = v, u
         return relation, u, v
 
-    def links(
+    def edges_of(
         self, edge_index: NDArray[np.int64], columns: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """For each edge column its link: the two ends, in the order of the forward relation, and that relation."""
+        """For each edge column its edge: the two ends, in the order of the forward relation, and that relation."""
         kind = np.searchsorted(self.edge_starts, columns, side="right") - 1
         source, target = edge_index
         turned = (self.forward[kind] != kind) | (self.undirected[kind] & (source > target))

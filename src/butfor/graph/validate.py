@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
+from butfor.boundary.json_values import shown
 from butfor.errors import GraphError
-from butfor.files.json_values import shown
 
 __all__ = ["check_name", "check_plain", "is_of_edges", "validate"]
 

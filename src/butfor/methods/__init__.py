@@ -1,38 +1,29 @@
 """The methods: one file each, one class each (the two ego baselines share what an ego graph is)."""
 
-from butfor.methods.attack import GRBCD, PRBCD
-from butfor.methods.base import BatchMethod, Method
-from butfor.methods.cf_gnn import CFGNN
-from butfor.methods.ego import KeepEgo, RemoveEgo
-from butfor.methods.exact import Exact
-from butfor.methods.greedy import Greedy
-from butfor.methods.random import RandomPerturbation
-from butfor.methods.subgraph import RemoveSubgraph
+from butfor.methods.attack import GRBCD as GRBCD
+from butfor.methods.attack import PRBCD as PRBCD
+from butfor.methods.base import BatchMethod as BatchMethod
+from butfor.methods.base import Method as Method
+from butfor.methods.cf_gnn import CFGNN as CFGNN
+from butfor.methods.ego import KeepEgo as KeepEgo
+from butfor.methods.ego import RemoveEgo as RemoveEgo
+from butfor.methods.exact import Exact as Exact
+from butfor.methods.greedy import Greedy as Greedy
+from butfor.methods.random import RandomPerturbation as RandomPerturbation
+from butfor.methods.registry import MethodRegistry
+from butfor.methods.subgraph import RemoveSubgraph as RemoveSubgraph
 
-__all__ = [
-    "CFGNN",
-    "GRBCD",
-    "METHODS",
-    "PRBCD",
-    "BatchMethod",
-    "Exact",
-    "Greedy",
-    "KeepEgo",
-    "Method",
-    "RandomPerturbation",
-    "RemoveEgo",
-    "RemoveSubgraph",
-]
-
-# The names the command line knows them by.
-METHODS: dict[str, type[Method]] = {
-    "exact": Exact,
-    "greedy": Greedy,
-    "cf-gnn": CFGNN,
-    "prbcd": PRBCD,
-    "grbcd": GRBCD,
-    "random": RandomPerturbation,
-    "keep-ego": KeepEgo,
-    "remove-ego": RemoveEgo,
-    "remove-subgraph": RemoveSubgraph,
-}
+# The names the command line knows them by. Packages add their own under the entry point `butfor.methods`.
+METHODS = MethodRegistry(
+    {
+        "exact": Exact,
+        "greedy": Greedy,
+        "cf-gnn": CFGNN,
+        "prbcd": PRBCD,
+        "grbcd": GRBCD,
+        "random": RandomPerturbation,
+        "keep-ego": KeepEgo,
+        "remove-ego": RemoveEgo,
+        "remove-subgraph": RemoveSubgraph,
+    }
+)

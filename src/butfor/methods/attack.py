@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 import torch.nn.functional as F
 
-from butfor.checks import check_whole
+from butfor.boundary.arguments import check_whole
 from butfor.edits.edits import pack
 from butfor.errors import InputError
 from butfor.methods.base import Method
 from butfor.methods.greedy import Greedy, pruned
 from butfor.predict.preserved import MODEL_LOCK
-from butfor.problem.problem import Proposal
+from butfor.problem.proposal import Proposal
 
 with warnings.catch_warnings():
     # PyG calls all of `contrib` experimental, once, when it is imported.
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from butfor.oracle.general import Relaxation
-    from butfor.problem.problem import Answers, Budget, Meter, Problem
+    from butfor.oracle.base import Relaxation
+    from butfor.problem.problem import Answers, Problem
 
 __all__ = ["GRBCD", "PRBCD"]
 
-INSTEAD = "The model offers no gradients that agree with the edits, so Greedy searched in place of the attack."
+INSTEAD = "The model offers no gradients that agree with the edits, so {} searched in place of the attack."
 
 Loss = Literal["masked", "margin", "prob_margin", "tanh_margin"]
 LOSSES = ("masked", "margin", "prob_margin", "tanh_margin")
@@ -73,6 +73,7 @@ class PRBCD(Method):
         lr: the learning rate, for each edit of the budget. So large that the budget is used up within a few steps.
         loss: what is raised: "masked" (cross entropy), "margin", "prob_margin" or "tanh_margin".
         samples: sets of edits drawn in the end, each edit as likely as its weight; the first is the heaviest edits.
+        fallback: the method that searches where the model has no gradients to follow.
 
     References:
         Geisler, Schmidt, Şirin, Zügner, Bojchevski, Günnemann: Robustness of Graph Neural Networks at Scale.
@@ -84,6 +85,7 @@ class PRBCD(Method):
     lr: float = 0.03
     loss: Loss = "margin"
     samples: int = 20
+    fallback: Method = field(default=Greedy())
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -93,12 +95,11 @@ class PRBCD(Method):
         if not self.lr > 0:
             raise InputError(f"lr is {self.lr}; the learning rate must be positive")
 
-    def solve(self, problem: Problem, budget: Budget) -> Proposal:
+    def solve(self, problem: Problem) -> Proposal:
         """Double the budget until the goal is reached, then lower it for as long as it still is."""
-        relaxation = problem.oracle.relax([problem.edits])
-        if relaxation is None:
-            return replace(Greedy().solve(problem, budget), note=INSTEAD)
-        search = _Search(problem, relaxation, budget.meter())
+        if problem.relaxation is None:
+            return _instead(self.fallback, problem)
+        search = _Search(problem, problem.relaxation)
         count = len(search.free)
         # PyG wants a block to hold more than the budget; all edits at once need no choice.
         most = min(min(self.block_size, count) - 1, search.most)
@@ -127,8 +128,9 @@ class GRBCD(Method):
 
     Attributes:
         block_size: how many edits are looked at in each step; all of them, unless they are very many.
-        epochs: how many steps there are at most, and so how many edits.
+        epochs: the largest number of steps, and so of edits.
         loss: what is raised: "masked" (cross entropy), "margin", "prob_margin" or "tanh_margin".
+        fallback: the method that searches where the model has no gradients to follow.
 
     References:
         Geisler, Schmidt, Şirin, Zügner, Bojchevski, Günnemann: Robustness of Graph Neural Networks at Scale.
@@ -138,20 +140,24 @@ class GRBCD(Method):
     block_size: int = 10_000
     epochs: int = 125
     loss: Loss = "masked"
+    fallback: Method = field(default=Greedy())
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _check(self.loss, block_size=self.block_size, epochs=self.epochs)
 
-    def solve(self, problem: Problem, budget: Budget) -> Proposal:
+    def solve(self, problem: Problem) -> Proposal:
         """Attack once; each step is asked about, so that it ends with the first that reaches the goal."""
-        relaxation = problem.oracle.relax([problem.edits])
-        if relaxation is None:
-            return replace(Greedy().solve(problem, budget), note=INSTEAD)
-        search = _Search(problem, relaxation, budget.meter())
+        if problem.relaxation is None:
+            return _instead(self.fallback, problem)
+        search = _Search(problem, problem.relaxation)
         most = min(self.epochs, len(problem.edits), search.most)
         search.run(_Stepwise(search, self), most)
         return search.proposal()
+
+
+def _instead(fallback: Method, problem: Problem) -> Proposal:
+    return replace(fallback.solve(problem), note=INSTEAD.format(type(fallback).__name__))
 
 
 def _check(loss: str, **counts: int) -> None:
@@ -167,7 +173,6 @@ class _Search:
 
     problem: Problem
     relaxation: Relaxation
-    meter: Meter
     found: list[tuple[int, ...]] = field(default_factory=list)
     _known: dict[tuple[int, ...], Answers] = field(default_factory=dict)
 
@@ -178,7 +183,7 @@ class _Search:
         self.most = len(self.problem.edits) if limit is None else limit
 
     def affords(self, evaluations: int) -> bool:
-        left = self.meter.left
+        left = self.problem.meter.left
         return left is None or left >= evaluations
 
     def run(self, attack: _Attack, size: int) -> tuple[int, ...] | None:
@@ -194,13 +199,13 @@ class _Search:
 
     def soft(self, made: Tensor) -> Tensor:
         """Scores after edits that are made in part."""
-        self.meter.evaluations += 1
+        self.problem.meter.count(1)
         return self.relaxation.logits(1 - made.to(self.problem.logits)).to(made)
 
     def ask(self, chosen: tuple[int, ...]) -> Answers:
         """What making these edits does. An attack comes back to the same ones, which then cost nothing."""
         if chosen not in self._known:
-            self._known[chosen] = self.problem.ask([chosen], self.meter)
+            self._known[chosen] = self.problem.ask([chosen])
         answers = self._known[chosen]
         if answers.reached[0]:
             self.found.append(chosen)
@@ -222,12 +227,12 @@ class _Search:
         cheapest = min(self.found[before:], key=self.problem.edits.cost, default=None)
         if cheapest is None:
             return None
-        self.found.append(pruned(self.problem, cheapest, self.meter)[0])
+        self.found.append(pruned(self.problem, cheapest)[0])
         return self.found[-1]
 
     def proposal(self) -> Proposal:
         best = sorted(dict.fromkeys(self.found), key=self.problem.edits.cost)
-        return Proposal(tuple(best), self.problem.least_cost, evaluations=self.meter.evaluations)
+        return Proposal(tuple(best), self.problem.least_cost)
 
 
 class _Attack(PRBCDAttack):  # type: ignore[misc]
@@ -330,7 +335,7 @@ class _Projected(_Attack):
         self._take(torch.cat([kept, self._drawn(others, self.block_size - len(kept))]), weights)
 
     def _close(self, *asked: Any, **more: Any) -> tuple[Tensor, Tensor]:
-        left = self.search.meter.left
+        left = self.search.problem.meter.left
         if len(self.search.found) > self.already or left == 0:
             return self.edge_index, self.edge_index
         if left is not None:

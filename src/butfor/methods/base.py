@@ -2,64 +2,136 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
+import types
+import warnings
 from abc import ABC, abstractmethod
-from dataclasses import fields
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from butfor.checks import is_finite, is_whole
+from butfor.boundary.arguments import is_finite, is_whole
 from butfor.errors import InputError
+from butfor.problem.budget import Budget, Meter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from butfor.problem.problem import Budget, Problem, Proposal
+    from butfor.problem.problem import Problem
+    from butfor.problem.proposal import Proposal
 
-__all__ = ["BatchMethod", "Method"]
+__all__ = ["BatchMethod", "Method", "field_types"]
 
 
 class Method(ABC):
     """A frozen dataclass of hyper-parameters with one verb.
 
-    A method keeps no state between calls, reads no files, shows no progress and does not declare its
-    own success: it proposes, and `butfor.result.verify` decides. `butfor.testing.check_method` is the contract.
+    A method keeps no state between calls, reads no files, shows no progress and does not declare its own success: it
+    proposes, and `butfor.result.verify` decides. `butfor.testing.check_method` is the contract.
     """
 
     def __post_init__(self) -> None:
-        """Refuse hyper-parameters of another kind than declared: 1.5 is no number of epochs.
+        """Refuse hyper-parameters of another type than declared: 1.5 is no number of epochs.
 
         Raises:
             InputError: naming the first of them.
         """
-        for item in fields(self):  # type: ignore[arg-type]  # every method is a dataclass; its base says nothing
-            _check_kind(item.name, getattr(self, item.name), str(item.type))
+        for name, kind in field_types(type(self)).items():
+            _check_value(name, getattr(self, name), kind)
 
     @abstractmethod
-    def solve(self, problem: Problem, budget: Budget) -> Proposal:
-        """Search for the cheapest edits that reach the problem's goal."""
+    def solve(self, problem: Problem) -> Proposal:
+        """Search for the cheapest edits that reach the problem's goal, within ``problem.meter``."""
+
+    def most_evaluations(self, num_edits: int) -> int | None:  # noqa: ARG002
+        """An upper limit of what a search among this many edits costs; None where there is none."""
+        return None
+
+    def settings(self) -> dict[str, Any]:
+        """The hyper-parameters as plain data, for results; those that no answer depends on are left out."""
+        return {item.name: getattr(self, item.name) for item in fields(self) if item.repr}  # type: ignore[arg-type]
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        for verb in ("solve", "solve_batch"):
+            own = vars(cls).get(verb)
+            if own is not None and "budget" in inspect.signature(own).parameters:
+                setattr(cls, verb, _without_budget(own))
 
 
 class BatchMethod(Method):
     """A method that works on many targets at once."""
 
     @abstractmethod
-    def solve_batch(self, problems: Sequence[Problem], budget: Budget) -> Iterator[tuple[int, Proposal]]:
-        """Search for all of them; give the number of each problem with its proposal as it is done."""
+    def solve_batch(self, problems: Sequence[Problem]) -> Iterator[tuple[int, Proposal]]:
+        """Search for all of them; give the position of each problem with its proposal as it is done."""
 
-    def solve(self, problem: Problem, budget: Budget) -> Proposal:
+    def solve(self, problem: Problem) -> Proposal:
         """A batch of one."""
-        ((_, proposal),) = self.solve_batch([problem], budget)
+        ((_, proposal),) = self.solve_batch([problem])
         return proposal
 
 
-def _check_kind(name: str, value: object, declared: str) -> None:
-    """Check numbers and switches by the text of their type; what else there is, methods check themselves."""
-    kinds = {kind.strip() for kind in declared.split("|")}
-    if (value is None and "None" in kinds) or (isinstance(value, str) and "Literal" in declared):
+@cache
+def field_types(method: type) -> dict[str, Any]:
+    """The types of a method's hyper-parameters, as far as they can be known at run time."""
+    found = {}
+    space = vars(sys.modules[method.__module__])
+    for item in fields(method):
+        holder = types.SimpleNamespace(__annotations__={item.name: item.type})
+        try:
+            found.update(get_type_hints(holder, space))
+        except NameError:
+            continue  # imported for type checkers only
+    return found
+
+
+def _check_value(name: str, value: object, kind: Any) -> None:
+    """Check numbers, switches and words; what else there is, methods check themselves."""
+    parts = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    if (value is None and types.NoneType in parts) or (isinstance(value, str) and _words(parts)):
         return
-    if "Literal" in declared and not is_whole(value):
+    if _words(parts) and not is_whole(value):
         raise InputError(f"{name} is {value!r}; give one of the words for it")
-    fits = {"int": is_whole(value), "float": is_finite(value), "bool": isinstance(value, bool)}
-    words = {"int": "a whole number", "float": "a finite number", "bool": "True or False"}
-    for kind in kinds & words.keys():
-        if not fits[kind]:
-            raise InputError(f"{name} is {value!r}; give {words[kind]}{' or None' if 'None' in kinds else ''}")
+    checks: dict[Any, tuple[bool, str]] = {
+        int: (is_whole(value), "a whole number"),
+        float: (is_finite(value), "a finite number"),
+        bool: (isinstance(value, bool), "True or False"),
+        Method: (isinstance(value, Method), "a method such as butfor.Greedy()"),
+    }
+    for part in parts:
+        fits, what = checks.get(part, (True, ""))
+        if not fits:
+            raise InputError(f"{name} is {value!r}; give {what}{' or None' if types.NoneType in parts else ''}")
+
+
+def _words(parts: tuple[Any, ...]) -> bool:
+    return any(get_origin(part) is Literal for part in parts)
+
+
+@dataclass(frozen=True)
+class _Running(Budget):
+    """A budget whose meter runs already; for methods that still expect to start it themselves."""
+
+    running: Meter | None = None
+
+    def meter(self) -> Meter:
+        assert self.running is not None
+        return self.running
+
+
+def _without_budget(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a method that still takes a budget be called without one."""
+
+    @wraps(verb)
+    def called(self: Method, asked: Any) -> Any:
+        warnings.warn(
+            f"{type(self).__name__}.{verb.__name__} takes a budget; use problem.meter instead, which counts by itself",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        meter = asked.meter if verb.__name__ == "solve" else asked[0].meter
+        return verb(self, asked, _Running(meter.budget.evaluations, meter.budget.seconds, meter))
+
+    return called

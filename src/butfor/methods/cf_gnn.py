@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -11,24 +11,24 @@ import torch.nn.functional as F
 
 from butfor.edits.edits import pack
 from butfor.errors import InputError
-from butfor.methods.base import BatchMethod
+from butfor.methods.base import BatchMethod, Method
 from butfor.methods.greedy import Greedy
-from butfor.problem.problem import Proposal
+from butfor.problem.proposal import Proposal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torch import Tensor
 
-    from butfor.oracle.general import Relaxation
-    from butfor.problem.problem import Budget, Problem
+    from butfor.oracle.base import Relaxation
+    from butfor.problem.problem import Problem
 
 __all__ = ["CFGNN"]
 
 # Single precision holds no more, and steps of this size mean nothing anyway.
 LARGEST = 1e30
 
-INSTEAD = "The model offers no gradients that agree with the edits, so Greedy searched in place of CFGNN."
+INSTEAD = "The model offers no gradients that agree with the edits, so {} searched in place of CFGNN."
 
 # The oracle's batch is built anew once this share of it has left; before that, leavers ride along.
 REBUILD = 0.8
@@ -59,6 +59,7 @@ class CFGNN(BatchMethod):
         clip: the largest norm of a target's gradient (published code: 2).
         keep: which counterfactual counts, the "smallest" (paper) or the "first" (published code).
         start: the value P̂ starts at (the published code means 1 − 1e-4 but starts at 1).
+        fallback: the method that searches where the model has no gradients to follow.
 
     References:
         Lucic, ter Hoeve, Tolomei, de Rijke, Silvestri: CF-GNNExplainer: Counterfactual Explanations for
@@ -75,6 +76,7 @@ class CFGNN(BatchMethod):
     clip: float | None = None
     keep: Literal["smallest", "first"] = "smallest"
     start: float = 1.0
+    fallback: Method = field(default=Greedy())
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -124,28 +126,30 @@ class CFGNN(BatchMethod):
             start=1.0,
         )
 
-    def solve_batch(self, problems: Sequence[Problem], budget: Budget) -> Iterator[tuple[int, Proposal]]:
+    def solve_batch(self, problems: Sequence[Problem]) -> Iterator[tuple[int, Proposal]]:
         """Optimise all targets in one vector; each is given back as soon as its answer is final.
 
         The problems of one batch share a model, an oracle and a goal. Where the model has no faithful relaxation
-        there is no gradient to follow, and `Greedy` searches instead; the note says so.
+        there is no gradient to follow, and the fallback searches instead; the note says so.
         """
         relaxation = problems[0].oracle.relax([problem.edits for problem in problems])
         if relaxation is None:
             if len(problems) == 1:
-                yield 0, replace(Greedy().solve(problems[0], budget), note=INSTEAD)
+                note = INSTEAD.format(type(self.fallback).__name__)
+                yield 0, replace(self.fallback.solve(problems[0]), note=note)
             else:
                 # Perhaps the model cannot tell targets side by side apart.
                 for number, problem in enumerate(problems):
-                    yield number, self.solve(problem, budget)
+                    yield number, self.solve(problem)
             return
         batch = _Batch(self, problems, relaxation)
         # The targets share the time: each has its own on average.
+        budget = problems[0].meter.budget
         shared = None if budget.seconds is None else budget.seconds * len(problems)
         meter = replace(budget, seconds=shared).meter()
         while not bool(batch.left.all()):
             batch.step()
-            meter.evaluations += 1
+            meter.count(1)
             if meter.evaluations == self.epochs or meter.spent:
                 batch.final[:] = True
             yield from batch.leave(meter.evaluations)
@@ -237,8 +241,7 @@ class _Batch:
             problem = self.problems[self.members[row]]
             if problem.refuted or problem.edits.constrained:
                 chosen = removed[self.owner == row].nonzero().flatten().tolist()
-                allowed = bool(problem.edits.permits(pack([chosen]))[0])
-                better[row] = allowed and frozenset(chosen) not in problem.refuted
+                better[row] = bool(problem.admits(pack([chosen]))[0])
         self.best_cost = torch.where(better, cost, self.best_cost)
         self.best = torch.where(better[self.owner], removed, self.best)
 
@@ -260,8 +263,9 @@ class _Batch:
     def _proposal(self, row: int, epochs: int) -> Proposal:
         removed = self.best[self.owner == row].nonzero().flatten().tolist()
         found = bool(self.best_cost[row].isfinite())
-        least = self.problems[self.members[row]].least_cost
-        return Proposal((tuple(removed),) if found else (), lower_bound=least, evaluations=epochs)
+        problem = self.problems[self.members[row]]
+        problem.meter.count(epochs)
+        return Proposal((tuple(removed),) if found else (), problem.least_cost)
 
     def _shrink(self, staying: Tensor) -> None:
         members = [number for number, stays in zip(self.members, staying.tolist(), strict=True) if stays]

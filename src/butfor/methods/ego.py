@@ -9,12 +9,12 @@ import numpy as np
 
 from butfor.errors import InputError
 from butfor.methods.base import Method
-from butfor.problem.problem import Proposal
+from butfor.problem.proposal import Proposal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from butfor.problem.problem import Budget, Problem
+    from butfor.problem.problem import Problem
 
 __all__ = ["KeepEgo", "RemoveEgo"]
 
@@ -23,7 +23,7 @@ __all__ = ["KeepEgo", "RemoveEgo"]
 class KeepEgo(Method):
     """1HOP of the paper: keep only the edges of the target's ego graph."""
 
-    def solve(self, problem: Problem, budget: Budget) -> Proposal:  # noqa: ARG002
+    def solve(self, problem: Problem) -> Proposal:
         """One edit set, asked once."""
         return _one_set(problem, np.flatnonzero(problem.edits.deletes & ~_in_ego_graph(problem)))
 
@@ -32,7 +32,7 @@ class KeepEgo(Method):
 class RemoveEgo(Method):
     """RM-1HOP of the paper: remove every edge of the target's ego graph."""
 
-    def solve(self, problem: Problem, budget: Budget) -> Proposal:  # noqa: ARG002
+    def solve(self, problem: Problem) -> Proposal:
         """One edit set, asked once."""
         return _one_set(problem, np.flatnonzero(_in_ego_graph(problem)))
 
@@ -44,8 +44,8 @@ def _in_ego_graph(problem: Problem) -> NDArray[np.bool_]:
         raise InputError("KeepEgo and RemoveEgo are about a node and its neighbours; a whole graph has no ego graph")
     sender, receiver = near.edge_index if problem.predictor.flow != "target_to_source" else near.edge_index[::-1]
     close = np.zeros(near.num_nodes, dtype=bool)
-    close[near.centres] = True
-    close[sender[np.isin(receiver, near.centres)]] = True
+    close[near.target_rows] = True
+    close[sender[np.isin(receiver, near.target_rows)]] = True
     return problem.edits.deletes_within(close)
 
 
@@ -53,4 +53,4 @@ def _one_set(problem: Problem, chosen: NDArray[np.int64]) -> Proposal:
     if not len(chosen):
         return Proposal((), problem.least_cost)
     reached = problem.ask([chosen]).reached[0]
-    return Proposal((tuple(chosen.tolist()),) if reached else (), problem.least_cost, evaluations=1)
+    return Proposal((tuple(chosen.tolist()),) if reached else (), problem.least_cost)

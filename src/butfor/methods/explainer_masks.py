@@ -18,10 +18,9 @@ from torch.nn.parameter import is_lazy
 
 from butfor.edits.edits import pack
 from butfor.errors import InputError, ModelError
-from butfor.graph.fields import raw
-from butfor.models import fingerprint
-from butfor.predict.batch import Copies
-from butfor.predict.preserved import untouched
+from butfor.graph.fingerprint import add_tensors, model_fingerprint
+from butfor.predict.batch import EditedBatch
+from butfor.predict.preserved import preserved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,25 +63,27 @@ class Question:
             InputError: PyG's explainers cannot be asked about such a graph or model.
         """
         predictor, near = problem.predictor, problem.edits.neighbourhood
-        if problem.graph.types is not None or (predictor.task == "link" and "edge_label_index" not in predictor.takes):
+        if problem.graph.types is not None or (
+            predictor.task == "link" and "edge_label_index" not in predictor.call.takes
+        ):
             raise InputError(
                 "RemoveSubgraph asks one of PyG's explainers, which want a graph of one type and a model that can be "
                 "called as model(x, edge_index, ...); use Greedy or Exact"
             )
         # Layers that see to self-loops themselves put them last, and PyG does not always follow with the mask.
         columns = np.argsort(near.edge_index[0] == near.edge_index[1], kind="stable")
-        copies = replace(
-            Copies.of([(problem.edits, pack([()]))]),
+        edited = replace(
+            EditedBatch.of([(problem.edits, pack([()]))]),
             edge_index=near.edge_index[:, columns],
-            columns=near.edges[columns],
+            columns=near.columns[columns],
         )
-        inputs = predictor.inputs(copies)
+        inputs = predictor.call.inputs(edited)
         arguments = dict(inputs.fields)
         if predictor.task == "link":
-            arguments["edge_label_index"] = inputs.centres.T
-        if predictor.wants_batch:
+            arguments["edge_label_index"] = inputs.target_rows.T
+        if predictor.call.wants_batch:
             arguments["batch"] = inputs.batch
-        index = None if predictor.task == "graph" else 0 if predictor.task == "link" else int(inputs.centres[0, 0])
+        index = None if predictor.task == "graph" else 0 if predictor.task == "link" else int(inputs.target_rows[0, 0])
         setting = {
             "mode": "multiclass_classification" if predictor.threshold is None else "regression",
             "task_level": "edge" if predictor.task == "link" else predictor.task,
@@ -96,11 +97,9 @@ class Question:
         # The coefficients of a class are shared by its instances, and changed by whoever makes one with others.
         explainer = described(algorithm), _weights(algorithm), getattr(algorithm, "coeffs", None)
         digest = hashlib.sha256(
-            repr((fingerprint(model), explainer, seed, self.index, self.setting, self.lower)).encode()
+            repr((model_fingerprint(model), explainer, seed, self.index, self.setting, self.lower)).encode()
         )
-        for name, value in {"x": self.x, "edge_index": self.edge_index, **self.arguments}.items():
-            digest.update(f"\0{name}\0{value.dtype}\0{tuple(value.shape)}\0".encode())
-            digest.update(raw(value))
+        add_tensors(digest, {"x": self.x, "edge_index": self.edge_index, **self.arguments})
         return digest.hexdigest()
 
     def explainer(self, algorithm: ExplainerAlgorithm, model: nn.Module) -> Explainer:
@@ -146,7 +145,7 @@ class Question:
             if isinstance(algorithm, CaptumExplainer) and self.x.is_floating_point()
             else self.x
         )
-        with untouched(model), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        with preserved(model), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
             # And it tells of every one that it sets.
             warnings.filterwarnings("ignore", module=r"captum\.")
             torch.manual_seed(seed)
@@ -210,7 +209,7 @@ def described(explainer: ExplainerAlgorithm) -> str:
 
 def _weights(explainer: ExplainerAlgorithm) -> str | None:
     """A fingerprint of what an explainer has learnt; None where it has not begun to."""
-    return None if any(map(is_lazy, explainer.parameters())) else fingerprint(explainer)
+    return None if any(map(is_lazy, explainer.parameters())) else model_fingerprint(explainer)
 
 
 def _failure(algorithm: ExplainerAlgorithm, model: nn.Module, error: Exception) -> InputError | ModelError:

@@ -9,35 +9,18 @@ import numpy as np
 
 from butfor.errors import InputError
 from butfor.methods.base import Method
-from butfor.problem.problem import Proposal
+from butfor.problem.proposal import Proposal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from butfor.problem.problem import Budget, Meter, Problem
+    from butfor.problem.problem import Problem
 
-__all__ = ["NO_GRADIENT", "Descent", "Greedy", "pruned"]
+__all__ = ["NO_GRADIENT", "Greedy", "pruned"]
 
 NO_GRADIENT = "The model offers no gradients that agree with the edits, so the search went without."
-
-
-@dataclass(frozen=True)
-class Descent:
-    """What a descent found.
-
-    Attributes:
-        sets: edit sets that reach the goal with the margin that each leaves: the pruned one, then the one as found.
-        lower_bound: proved: no set that costs less reaches the goal.
-        exhausted: proved: no set of allowed edits reaches it.
-        note: what the user should know about it.
-    """
-
-    sets: tuple[tuple[float, tuple[int, ...]], ...]
-    lower_bound: float
-    exhausted: bool = False
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,25 +42,17 @@ class Greedy(Method):
         if self.width is not None and self.width < 1:
             raise InputError(f"width is {self.width}; at least one edit must be checked in each step")
 
-    def solve(self, problem: Problem, budget: Budget) -> Proposal:
-        """Descend until the goal is reached, no edit is left or the budget is spent."""
-        meter = budget.meter()
-        found = self.descend(problem, meter)
-        sets = tuple(edits for _, edits in found.sets)
-        return Proposal(
-            sets, found.lower_bound, found.exhausted, meter.evaluations, failures=meter.failures, note=found.note
-        )
+    def most_evaluations(self, num_edits: int) -> int:
+        """An upper limit of what a search among this many edits costs."""
+        width = num_edits if self.width is None else min(self.width, num_edits)
+        # Every step checks `width` edits, or as many as are left; without gradients the first step checks all; and what
+        # was found is pruned one by one.
+        steps = width * (num_edits - width) + width * (width + 1) // 2
+        return steps + num_edits + num_edits * (num_edits + 1) // 2
 
-    def most_evaluations(self, count: int) -> int:
-        """What a descent among so many edits costs at most."""
-        width = count if self.width is None else min(self.width, count)
-        # All steps, of which the last have fewer edits left than are checked; without gradients, a first one that
-        # checks all; and what was found is pruned one by one.
-        return width * (count - width) + width * (width + 1) // 2 + count + count * (count + 1) // 2
-
-    def descend(self, problem: Problem, meter: Meter) -> Descent:
-        """The search itself, on somebody's meter."""
-        costs = problem.edits.costs
+    def solve(self, problem: Problem) -> Proposal:
+        """Descend until the goal is reached, no edit is left or the budget is spent; then prune."""
+        costs, meter = problem.edits.costs, problem.meter
         lower_bound = problem.least_cost
         exhausted = False
         chosen: list[int] = []
@@ -87,12 +62,12 @@ class Greedy(Method):
         effect = np.full(len(costs), np.inf)
         ranked_blindly = False
         while not found and not meter.spent:
-            candidates, blind = self._candidates(problem, chosen, effect, meter)
+            candidates, blind = self._candidates(problem, chosen, effect)
             ranked_blindly |= blind
             if not len(candidates):
                 # Nothing may follow, or time ran out just now.
                 break
-            answers = problem.extend(chosen, candidates, meter)
+            answers = problem.extend(chosen, candidates)
             candidates = candidates[: len(answers.margins)]
             effect[candidates] = margin - answers.margins
             found = bool(answers.reached.any())
@@ -108,13 +83,13 @@ class Greedy(Method):
             chosen.append(int(candidates[ranked[0]]))
         note = NO_GRADIENT if ranked_blindly else ""
         if not found:
-            return Descent((), lower_bound, exhausted, note)
-        kept, kept_margin = pruned(problem, chosen, meter, margin)
-        whole = margin, tuple(sorted(chosen))
-        return Descent(((kept_margin, kept), whole), lower_bound, note=note)
+            return Proposal((), lower_bound, exhausted, note=note)
+        kept, kept_margin = pruned(problem, chosen, margin)
+        # The larger set, as found, is kept in reserve in case the whole graph refutes the pruned one.
+        return Proposal((kept, tuple(sorted(chosen))), lower_bound, margins=(kept_margin, margin), note=note)
 
     def _candidates(
-        self, problem: Problem, chosen: list[int], effect: NDArray[np.float64], meter: Meter
+        self, problem: Problem, chosen: list[int], effect: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], bool]:
         """The edits to check, and whether they had to be ranked without a gradient."""
         free = problem.free(chosen)
@@ -126,17 +101,16 @@ class Greedy(Method):
             promise = (effect if gradient is None else gradient)[free] / problem.edits.costs[free]
             free = free[np.argsort(-promise, kind="stable")]
             count = max(self.width, int(np.isinf(promise).sum()))
-        return free[: count if meter.left is None else min(count, meter.left)], blind
+        left = problem.meter.left
+        return free[: count if left is None else min(count, left)], blind
 
 
-def pruned(
-    problem: Problem, chosen: Sequence[int], meter: Meter, margin: float = np.nan
-) -> tuple[tuple[int, ...], float]:
-    """Undo edits, the dearest first, for as long as the goal stays reached; what is left, and its margin."""
-    costs = problem.edits.costs
+def pruned(problem: Problem, chosen: Sequence[int], margin: float = np.nan) -> tuple[tuple[int, ...], float]:
+    """Undo edits, the most expensive first, as long as the goal stays reached; returns what is left, and its margin."""
+    costs, meter = problem.edits.costs, problem.meter
     kept = sorted(chosen)
     while len(kept) > 1 and (meter.left is None or meter.left >= len(kept)):
-        answers = problem.ask([kept[:i] + kept[i + 1 :] for i in range(len(kept))], meter)
+        answers = problem.ask([kept[:i] + kept[i + 1 :] for i in range(len(kept))])
         if not answers.reached.any():
             break
         order = np.lexsort([np.array(kept), answers.margins, -costs[kept], ~answers.reached])

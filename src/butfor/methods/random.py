@@ -10,14 +10,14 @@ import torch
 
 from butfor.errors import InputError
 from butfor.methods.base import Method
-from butfor.problem.problem import Proposal
+from butfor.problem.proposal import Proposal
 
 if TYPE_CHECKING:
-    from butfor.problem.problem import Budget, Problem
+    from butfor.problem.problem import Problem
 
 __all__ = ["RandomPerturbation"]
 
-# Draws put to the oracle in one go: enough to be quick, few enough for the budget to be kept.
+# Draws put to the oracle at once: enough to be quick, few enough to keep within the budget.
 DRAWS = 100
 
 
@@ -36,17 +36,19 @@ class RandomPerturbation(Method):
         if self.samples < 1:
             raise InputError(f"samples is {self.samples}; at least 1 is needed")
 
-    def solve(self, problem: Problem, budget: Budget) -> Proposal:
+    def solve(self, problem: Problem) -> Proposal:
         """Draw, ask, keep the cheapest; the first of equally cheap ones."""
-        meter, generator = budget.meter(), problem.generator()
+        meter, generator = problem.meter, problem.generator()
         best: tuple[int, ...] | None = None
         left = self.samples
         while left and not meter.spent:
             count = min(left, DRAWS, meter.left or DRAWS)
             p_hat = 2 * torch.rand(count, len(problem.edits), generator=generator) - 1
-            sets = [np.flatnonzero(row) for row in problem.edits.tidy((torch.sigmoid(p_hat) < 0.5).numpy())]
+            sets = [
+                np.flatnonzero(row) for row in problem.edits.without_conflicts((torch.sigmoid(p_hat) < 0.5).numpy())
+            ]
             left -= count
-            for chosen, reached in zip(sets, problem.ask(sets, meter).reached, strict=True):
+            for chosen, reached in zip(sets, problem.ask(sets).reached, strict=True):
                 if reached and (best is None or problem.edits.cost(chosen) < problem.edits.cost(best)):
                     best = tuple(chosen.tolist())
-        return Proposal((best,) if best else (), problem.least_cost, evaluations=meter.evaluations)
+        return Proposal((best,) if best else (), problem.least_cost)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from butfor.checks import is_whole
+from butfor.boundary.arguments import is_whole
 from butfor.errors import InputError
 from butfor.methods.base import Method
 from butfor.methods.explainer_masks import Question, described
-from butfor.problem.problem import Proposal
+from butfor.problem.proposal import Proposal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import nn
     from torch_geometric.explain import ExplainerAlgorithm
 
-    from butfor.problem.problem import Budget, Problem
+    from butfor.problem.problem import Problem
 
     # What one explainer said about one model, by all that it read.
     Memory = dict[tuple[nn.Module, ExplainerAlgorithm | None, str], NDArray[np.float64]]
@@ -57,10 +57,14 @@ class RemoveSubgraph(Method):
     lr: float = 0.01
     memory: Memory | None = field(default=None, compare=False, repr=False)
 
+    def settings(self) -> dict[str, Any]:
+        """The hyper-parameters as plain data; PyG's own repr of an explainer hides its settings."""
+        explainer = None if self.explainer is None else described(self.explainer)
+        return {**super().settings(), "explainer": explainer}
+
     def __repr__(self) -> str:
-        # A file of results belongs to one method, so its settings must be told: PyG's own repr hides them.
-        explainer = "None" if self.explainer is None else described(self.explainer)
-        return f"RemoveSubgraph(explainer={explainer}, size={self.size!r}, epochs={self.epochs}, lr={self.lr})"
+        told = {name: value if name == "explainer" else repr(value) for name, value in self.settings().items()}
+        return f"RemoveSubgraph({', '.join(f'{name}={value}' for name, value in told.items())})"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,7 +79,7 @@ class RemoveSubgraph(Method):
         if self.epochs < 1:
             raise InputError(f"epochs is {self.epochs}; at least 1 is needed")
 
-    def solve(self, problem: Problem, budget: Budget) -> Proposal:  # noqa: ARG002
+    def solve(self, problem: Problem) -> Proposal:
         """Explain, rank, remove, ask once."""
         scores = self._scores(problem)
         order = np.lexsort([np.arange(len(scores)), -scores])
@@ -83,7 +87,7 @@ class RemoveSubgraph(Method):
         if not chosen:
             return Proposal((), problem.least_cost)
         reached = problem.ask([chosen]).reached[0]
-        return Proposal((tuple(chosen),) if reached else (), problem.least_cost, evaluations=1)
+        return Proposal((tuple(chosen),) if reached else (), problem.least_cost)
 
     def _size(self, problem: Problem) -> int:
         if self.size != "ground-truth":

@@ -1,12 +1,13 @@
 """The paper's GCN: how it is built, trained, kept on disk, and read as published. And a classifier of graphs."""
 
+from butfor.graph.fingerprint import model_fingerprint as fingerprint
 from butfor.models.checkpoint import load_checkpoint, save_checkpoint
 from butfor.models.gcn import PaperGCN
 from butfor.models.graph_classifier import GraphClassifier
 from butfor.models.graph_training import GraphTraining, trained_graph_classifier
 from butfor.models.published import load_published
 from butfor.models.training import TrainingResult, train, trained_gcn
-from butfor.models.weights import fingerprint, load_weights
+from butfor.models.weights import load_weights
 
 __all__ = [
     "GraphClassifier",

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from safetensors.torch import save as to_bytes
 
+from butfor.boundary.atomic import atomic_write
+from butfor.boundary.json_values import Misfit, flag, items, record, shown, text, whole
+from butfor.boundary.reading import read_bytes, read_json, reading
 from butfor.errors import ModelError
-from butfor.files.atomic import atomic_write
-from butfor.files.json_values import Misfit, flag, items, record, shown, text, whole
-from butfor.files.reading import read_bytes, read_json, reading
 from butfor.models.gcn import PaperGCN
 from butfor.models.graph_classifier import GraphClassifier
 from butfor.models.weights import load_weights, state_of

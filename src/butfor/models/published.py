@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from butfor.boundary.reading import reading
 from butfor.datasets.npz import read_arrays
 from butfor.errors import ModelError
-from butfor.files.reading import reading
 from butfor.models.gcn import PaperGCN
 from butfor.models.weights import fit_weights
 

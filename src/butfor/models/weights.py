@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 from safetensors.torch import load as from_bytes
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
 
+from butfor.boundary.reading import read_bytes, reading
 from butfor.errors import ModelError
-from butfor.files.reading import read_bytes, reading
-from butfor.graph.fields import raw
+from butfor.graph.fingerprint import model_tensors
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-__all__ = ["fingerprint", "fit_weights", "load_weights", "state_of"]
+__all__ = ["fit_weights", "load_weights", "state_of"]
 
 
 # What can be turned into one another without becoming something else.
@@ -60,7 +58,7 @@ def fit_weights(model: nn.Module, weights: Mapping[str, Tensor], origin: str) ->
     Raises:
         ModelError: naming the first tensor that is missing, unknown, of another shape or not finite.
     """
-    expected = _tensors(model)
+    expected = model_tensors(model)
     kind = type(model).__name__
     if missing := sorted(expected.keys() - weights.keys()):
         raise ModelError(f"{origin} has no {missing[0]}, which {kind} needs; it has {_list(weights)}")
@@ -87,43 +85,9 @@ def state_of(model: nn.Module) -> dict[str, Tensor]:
     Raises:
         ModelError: if a layer has no size yet or a weight is not finite.
     """
-    state = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in _tensors(model).items()}
+    state = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in model_tensors(model).items()}
     for name, tensor in state.items():
         _check_finite(name, tensor, type(model).__name__)
-    return state
-
-
-def fingerprint(model: nn.Module) -> str:
-    """Return 16 hexadecimal digits that change with the model's classes, settings, shapes or any weight.
-
-    Raises:
-        ModelError: if a layer has no size yet.
-    """
-    digest = hashlib.sha256()
-    # A model that torch compiled is the one that it was made from.
-    model = getattr(model, "_orig_mod", model)
-    for name, module in model.named_modules():
-        kind = type(module)
-        # Such as the aggregation of a layer, which no weight shows.
-        settings = sorted(
-            (key, value)
-            for key, value in vars(module).items()
-            if key != "training" and not key.startswith("_") and isinstance(value, (bool, int, float, str))
-        )
-        digest.update(f"\0{name}\0{kind.__module__}.{kind.__qualname__}\0{settings}".encode())
-    for name, tensor in sorted(_tensors(model).items()):
-        digest.update(f"\0{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\0".encode())
-        digest.update(raw(tensor))
-    return digest.hexdigest()[:16]
-
-
-def _tensors(model: nn.Module) -> dict[str, Tensor]:
-    state = model.state_dict()
-    for name, tensor in state.items():
-        if not isinstance(tensor, Tensor):
-            raise ModelError(f"{type(model).__name__} keeps a {type(tensor).__name__} as {name}, not a tensor")
-        if is_lazy(tensor):
-            raise ModelError(f"{name} of {type(model).__name__} has no size yet: run the model once on the graph")
     return state
 
 

@@ -1,4 +1,4 @@
-"""What a part of the reproduction has to say: words, tables and pictures; and how it is kept."""
+"""A section of the report: text, tables and pictures, and how it is saved as JSON."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from butfor.boundary.json_values import Misfit, items, record, shown, text, whole
 from butfor.evaluation.tables import Table
-from butfor.files.json_values import Misfit, items, record, shown, text, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,20 +20,20 @@ __all__ = ["Picture", "Section"]
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure in ``figures/``, as ``name.svg`` and ``name.png``, and the words below it."""
+    """A figure, saved in ``figures/`` as ``name.svg`` and ``name.png``, and its caption."""
 
     name: str
     caption: str
 
     @classmethod
     def of(cls, figure: Figure, folder: Path, name: str, caption: str) -> Picture:
-        """Draw a figure into both files."""
+        """Save a figure to both files."""
         import matplotlib
 
         from butfor.plotting.style import DPI
 
         folder.mkdir(parents=True, exist_ok=True)
-        # Without a date and with ids that are not random the same figure is the same file.
+        # Without a date and with ids that are not random, the same figure always gives the same file.
         with matplotlib.rc_context({"svg.hashsalt": name}):
             figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
         figure.savefig(folder / f"{name}.png", dpi=DPI)
@@ -42,15 +42,15 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """One part of the reproduction.
+    """The report of one part of the reproduction.
 
     Attributes:
-        name: of the part, as on the command line.
-        title: what it reproduces.
-        settings: what it was made with, in a line.
-        text: paragraphs; `code` may stand in backticks.
-        tables: in their order.
-        pictures: in their order, after the tables.
+        name: the name of the part, as on the command line.
+        title: its heading.
+        settings: one line that says which graphs, models and nodes it is about.
+        text: its paragraphs; backticks enclose code.
+        tables: its tables.
+        pictures: its pictures, which follow the tables.
     """
 
     name: str
@@ -61,16 +61,16 @@ class Section:
     pictures: tuple[Picture, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """The section as plain values, for JSON."""
         tables = [table.to_dict() for table in self.tables]
         return {**vars(self), "tables": tables, "pictures": [vars(picture) for picture in self.pictures]}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Section:
-        """What `to_dict` gave.
+        """The section that `to_dict` returned these values for.
 
         Raises:
-            Misfit: it is something else.
+            Misfit: they are not values of a section.
         """
         known = record(values, "a section")
         _check_fields(known, cls)
@@ -92,10 +92,10 @@ class Section:
 
 
 def file_name(value: Any, what: str) -> str:
-    """A name that is safe as part of a file's name: it stays in its folder.
+    """The value, if it is safe in the name of a file, so that the file cannot end up in another folder.
 
     Raises:
-        Misfit: it may not.
+        Misfit: it is not.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", text(value, f"the name of {what}")):
         raise Misfit(f"the name of {what} is {shown(value)}, but must be letters, digits and dashes")
@@ -118,8 +118,8 @@ def _check_table(given: Any) -> None:
             text(cell, "a cell")
     for note in items(given["notes"], "notes"):
         text(note, "a note")
-    for one in items(given["records"], "records"):
-        for column, value in record(one, "a record").items():
+    for row in items(given["records"], "records"):
+        for column, value in record(row, "a record").items():
             if not isinstance(value, (str, int, float, bool, type(None))):
                 raise Misfit(f"{column} of a record is {shown(value)}, but must be a single value")
     whole(given["left"], "left", most=columns)

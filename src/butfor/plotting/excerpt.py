@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import coo_array, csgraph, csr_array
 
-from butfor.edits.edits import Addition, Deletion
+from butfor.edits.addition import Addition
+from butfor.edits.deletion import Deletion
 from butfor.errors import InputError
-from butfor.problem.target import Pair, key_of
+from butfor.problem.target import Pair, target_nodes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from butfor.graph.graph import Flow, Graph, Link, LinkKey, Neighbourhood
-    from butfor.plotting.scene import Scene
+    from butfor.graph.edge_keys import EdgeKey
+    from butfor.graph.graph import Graph
+    from butfor.graph.neighbourhood import Neighbourhood
     from butfor.result.counterfactual import Counterfactual
 
-__all__ = ["ADD", "OTHER", "PREDICTED", "REMOVE", "View", "adjacency"]
+__all__ = ["ADD", "OTHER", "PREDICTED", "REMOVE", "Excerpt", "adjacency"]
 
 # What a line between two nodes is: an edge that stays, one that goes or comes, or the link that is explained.
 OTHER, REMOVE, ADD, PREDICTED = range(4)
@@ -29,7 +31,7 @@ LINES, NOTED = 3, 6
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class Excerpt:
     """What of a neighbourhood is drawn. Nodes are named by their positions among those that are.
 
     Attributes:
@@ -61,13 +63,12 @@ class View:
     all_links: int
 
     @classmethod
-    def of(cls, result: Counterfactual, scene: Scene, max_nodes: int) -> View:
+    def of(cls, result: Counterfactual, graph: Graph, max_nodes: int) -> Excerpt:
         """Choose at most ``max_nodes`` nodes.
 
         Raises:
             InputError: the graph is not the one the result is about.
         """
-        graph = scene.graph
         targets = _targets(result, graph)
         gone, new = _edit_keys(result, graph)
         changes = [graph.check_node(change.node) for change in result.changes]
@@ -75,7 +76,7 @@ class View:
         near = _neighbourhood(result, graph, targets, touched, new)
         size = near.num_nodes
 
-        first, second, relation = graph.links(near)
+        first, second, relation = graph.edges_of(near)
         loops = np.unique(first[first == second])
         # A link as one number: sorting these is much quicker than sorting rows.
         kind = 0 if relation is None else relation
@@ -140,22 +141,23 @@ def adjacency(num_nodes: int, links: NDArray[np.int64]) -> csr_array:
 
 def _targets(result: Counterfactual, graph: Graph) -> tuple[int, ...]:
     if isinstance(result.target, tuple):
-        return key_of(Pair(*result.target), graph, None)
-    return key_of(None if result.task == "graph" else result.target, graph, result.node_type)
+        return target_nodes(Pair(*result.target), graph, "link", None)
+    if result.task == "graph":
+        return ()
+    return target_nodes(result.target, graph, "node", result.node_type)
 
 
-def _edit_keys(result: Counterfactual, graph: Graph) -> tuple[list[LinkKey], list[LinkKey]]:
+def _edit_keys(result: Counterfactual, graph: Graph) -> tuple[list[EdgeKey], list[EdgeKey]]:
     """The removed and the added edges as the graph numbers them."""
-    gone: list[LinkKey] = []
-    new: list[LinkKey] = []
+    gone: list[EdgeKey] = []
+    new: list[EdgeKey] = []
     for edit in result.edits:
         if not isinstance(edit, (Deletion, Addition)):
             continue
         pair = (edit.source, edit.target)
-        named: Link = pair if isinstance(edit, Addition) or edit.relation is None else (edit.relation, *pair)
         try:
-            key = graph.link_key(named)
-            known = graph.has_link(key)
+            key = graph.edge_key(edit.edge)
+            known = graph.has_edge(key)
         except InputError:
             key, known = (0, *pair), False
             if isinstance(edit, Addition):
@@ -167,7 +169,7 @@ def _edit_keys(result: Counterfactual, graph: Graph) -> tuple[list[LinkKey], lis
     return gone, new
 
 
-def _as_numbers(keys: list[LinkKey], near: Neighbourhood) -> NDArray[np.int64]:
+def _as_numbers(keys: list[EdgeKey], near: Neighbourhood) -> NDArray[np.int64]:
     """Links as numbers of relation and positions."""
     rows = np.array(keys, dtype=np.int64).reshape(-1, 3)
     first, second = np.searchsorted(near.nodes, rows[:, 1:]).T
@@ -176,27 +178,22 @@ def _as_numbers(keys: list[LinkKey], near: Neighbourhood) -> NDArray[np.int64]:
 
 
 def _neighbourhood(
-    result: Counterfactual, graph: Graph, targets: tuple[int, ...], touched: NDArray[np.int64], new: list[LinkKey]
+    result: Counterfactual, graph: Graph, targets: tuple[int, ...], touched: NDArray[np.int64], new: list[EdgeKey]
 ) -> Neighbourhood:
-    """The neighbourhood that was searched, found again by its size; failing that, the whole graph.
+    """The neighbourhood that was searched, or the part of it that edges which could be added do not change.
 
-    Where edges could be added, its size tells nothing, for messages along all that were not count too. Then
-    what lies as near as the edits, which is a part of it.
+    Results of an earlier version do not say how far it reaches; there, as far as gives their number of nodes.
     """
-    flows: tuple[Flow, ...] = ("source_to_target", "target_to_source")
-    part: Neighbourhood | None = None
-    for flow in flows if targets and result.nodes < graph.num_nodes else ():
-        hops = 0
-        near = graph.neighbourhood(targets, hops, flow, new)
-        while near.num_nodes < result.nodes and hops <= near.distance.max():
+    near = graph.neighbourhood(targets, None)
+    if targets and (result.hops is not None or (result.flow is None and result.nodes < graph.num_nodes)):
+        flow = result.flow or "source_to_target"
+        hops = result.hops or 0
+        part = graph.neighbourhood(targets, hops, flow, new)
+        while result.hops is None and part.num_nodes < result.nodes and hops <= part.distance.max():
             hops += 1
-            near = graph.neighbourhood(targets, hops, flow, new)
-            # A search reaches 2 hops at least.
-            if part is None and hops >= 2 and _holds(near, touched) and near.num_nodes <= result.nodes:
-                part = near
-        if near.num_nodes == result.nodes and _holds(near, touched):
-            return near
-    return graph.neighbourhood(targets, None) if part is None or not result.space_id else part
+            part = graph.neighbourhood(targets, hops, flow, new)
+        near = part if _holds(part, touched) else near
+    return near
 
 
 def _holds(near: Neighbourhood, nodes: NDArray[np.int64]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from butfor.files.printable import printable
+from butfor.boundary.printable import printable
 from butfor.plotting.excerpt import OTHER, PREDICTED
 from butfor.plotting.style import (
     DASHES,
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
 
-    from butfor.plotting.excerpt import View
-    from butfor.plotting.scene import Scene
+    from butfor.plotting.appearance import Appearance
+    from butfor.plotting.excerpt import Excerpt
     from butfor.plotting.style import Style
     from butfor.result.counterfactual import Counterfactual
 
@@ -40,15 +40,15 @@ MOST_LINES = 6
 BLANK = ("white", "o", 1.0)
 
 
-def frame(figure: Figure, result: Counterfactual, scene: Scene, view: View, styles: dict[int, Style]) -> Axes:
+def frame(figure: Figure, result: Counterfactual, look: Appearance, excerpt: Excerpt, styles: dict[int, Style]) -> Axes:
     """Write the words and give back axes whose coordinates are points."""
     width, height = SIZE[0] * 72, SIZE[1] * 72
     top, bottom = height - EDGE_OF_PAGE, EDGE_OF_PAGE
     title = paragraph(figure, str(result), 11.5, INK, y=top, va="top")
-    caption = paragraph(figure, _caption(result, view), 8, QUIET, y=bottom, va="bottom")
+    caption = paragraph(figure, _caption(result, excerpt), 8, QUIET, y=bottom, va="bottom")
     top -= extent(figure, title)[1] + 8
     bottom += extent(figure, caption)[1] + 8
-    legend = _legend(figure, result, scene, view, styles, (width - EDGE_OF_PAGE, top))
+    legend = _legend(figure, result, look, excerpt, styles, (width - EDGE_OF_PAGE, top))
     right = width - EDGE_OF_PAGE - extent(figure, legend)[0] - 10
     box = (EDGE_OF_PAGE, bottom, right - EDGE_OF_PAGE, top - bottom)
     axes = figure.add_axes((box[0] / width, box[1] / height, box[2] / width, box[3] / height))
@@ -57,23 +57,23 @@ def frame(figure: Figure, result: Counterfactual, scene: Scene, view: View, styl
     return axes
 
 
-def _caption(result: Counterfactual, view: View) -> str:
+def _caption(result: Counterfactual, excerpt: Excerpt) -> str:
     words = [result.verdict]
-    if len(view.nodes) < view.all_nodes:
+    if len(excerpt.nodes) < excerpt.all_nodes:
         changed = {change.node for change in result.changes}
         counted = [
-            (len(view.nodes), view.all_nodes, "nodes"),
-            (int((view.removed | (view.role == OTHER)).sum()), view.all_links, "edges"),
-            (int(view.removed.sum()), len(result.removed_edges), "removed edges"),
-            (int(view.added.sum()), len(result.added_edges), "added edges"),
-            (len(view.changed), len(changed), "changed nodes"),
+            (len(excerpt.nodes), excerpt.all_nodes, "nodes"),
+            (int((excerpt.removed | (excerpt.role == OTHER)).sum()), excerpt.all_links, "edges"),
+            (int(excerpt.removed.sum()), len(result.removed_edges), "removed edges"),
+            (int(excerpt.added.sum()), len(result.added_edges), "added edges"),
+            (len(excerpt.changed), len(changed), "changed nodes"),
         ]
         parts = [
             f"{shown} of {total} {what}"
             for shown, total, what in counted
             if shown < total or what in ("nodes", "edges")
         ]
-        near = "the target" if len(view.targets) else "the edits" if result.edits else "the node with the most edges"
+        near = "the target" if len(excerpt.targets) else "the edits" if result.edits else "the node with the most edges"
         words.append(f"Showing {', '.join(parts[:-1])} and {parts[-1]}, nearest {near} first.")
     return " ".join(filter(None, [*words, result.note]))
 
@@ -117,12 +117,12 @@ def extent(figure: Figure, artist: Any) -> tuple[float, float]:
 def _legend(
     figure: Figure,
     result: Counterfactual,
-    scene: Scene,
-    view: View,
+    look: Appearance,
+    excerpt: Excerpt,
     styles: dict[int, Style],
     corner: tuple[float, float],
 ) -> Legend:
-    entries = [*_kinds(scene, view, styles), *_marks(result, view)]
+    entries = [*_kinds(look, excerpt, styles), *_marks(result, excerpt)]
     legend = figure.legend(
         handles=[handle for handle, _ in entries],
         # Names are set below: here, those that begin with an underscore would be dropped.
@@ -132,7 +132,7 @@ def _legend(
         borderaxespad=0,
         frameon=False,
         fontsize=8.5,
-        title=scene.kind,
+        title=look.kind,
         title_fontproperties={"size": 8.5, "weight": "bold"},
         alignment="left",
         handlelength=2.4,
@@ -144,36 +144,36 @@ def _legend(
     return legend
 
 
-def _kinds(scene: Scene, view: View, styles: dict[int, Style]) -> list[tuple[Any, str]]:
+def _kinds(look: Appearance, excerpt: Excerpt, styles: dict[int, Style]) -> list[tuple[Any, str]]:
     """How classes or node types look."""
-    if not scene.kind:
+    if not look.kind:
         return []
     # Where not all can be listed, those that the reader will look for come first.
-    sought = set(scene.kinds(view.nodes[[*view.targets, *view.ends]]).tolist())
+    sought = set(look.kinds(excerpt.nodes[[*excerpt.targets, *excerpt.ends]]).tolist())
     listed = sorted(sorted(styles, key=lambda kind: kind not in sought)[:LISTED_CLASSES])
-    entries = [(_dot(styles[kind]), scene.kind_name(kind)) for kind in listed]
+    entries = [(_dot(styles[kind]), look.kind_name(kind)) for kind in listed]
     if len(styles) > LISTED_CLASSES:
         entries.append((_dot(BLANK, 0), f"and {len(styles) - LISTED_CLASSES} more"))
     return [*entries, (_dot(BLANK, 0), "")]
 
 
-def _marks(result: Counterfactual, view: View) -> list[tuple[Any, str]]:
+def _marks(result: Counterfactual, excerpt: Excerpt) -> list[tuple[Any, str]]:
     """How the target and the edits look."""
     from matplotlib.lines import Line2D
 
     def line(colour: str, width: float, **more: Any) -> Line2D:
         return Line2D([], [], color=colour, linewidth=width, **more)
 
-    target = "ends of the link" if result.task == "link" else f"{result.called}, the target"
+    target = "ends of the link" if result.task == "link" else f"{result.target_name}, the target"
     # A model that scores pairs may also say that there should be no link.
     asked = "no link predicted" if result.before.name == "not linked" else "predicted link"
     entries = [
-        (len(view.targets) > 0, _dot(BLANK, 10, markeredgewidth=2.2), target),
-        (PREDICTED in view.role, line(INK, 1.6, linestyle=DOTS), asked),
-        (view.removed.any(), line(REMOVED, 2.6, linestyle=DASHES), "removed edge"),
-        (view.added.any(), line(NEW, 2.6), "added edge"),
-        (len(view.changed) > 0, _dot((NEW, STAR, 1.0), 10, markeredgecolor="white"), "changed feature"),
-        (OTHER in view.role, line(FAINT, 1), "other edge"),
+        (len(excerpt.targets) > 0, _dot(BLANK, 10, markeredgewidth=2.2), target),
+        (PREDICTED in excerpt.role, line(INK, 1.6, linestyle=DOTS), asked),
+        (excerpt.removed.any(), line(REMOVED, 2.6, linestyle=DASHES), "removed edge"),
+        (excerpt.added.any(), line(NEW, 2.6), "added edge"),
+        (len(excerpt.changed) > 0, _dot((NEW, STAR, 1.0), 10, markeredgecolor="white"), "changed feature"),
+        (OTHER in excerpt.role, line(FAINT, 1), "other edge"),
     ]
     return [(handle, name) for there, handle, name in entries if there]
 

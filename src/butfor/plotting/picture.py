@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from butfor.boundary.atomic import atomic_write
 from butfor.errors import InputError
-from butfor.files.atomic import atomic_write
-from butfor.plotting.excerpt import ADD, OTHER, PREDICTED, REMOVE, View
+from butfor.plotting.excerpt import ADD, OTHER, PREDICTED, REMOVE, Excerpt
 from butfor.plotting.layout import fit, place
 from butfor.plotting.page import frame
 from butfor.plotting.style import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from butfor.plotting.scene import Scene
+    from butfor.plotting.appearance import Appearance
     from butfor.plotting.style import Style
     from butfor.result.counterfactual import Counterfactual
 
@@ -56,7 +56,7 @@ WAYS = np.array([(1, 0), (-1, 0), (0, 1), (0, -1), (1, 0.6), (-1, 0.6), (1, -0.6
 
 def draw(
     result: Counterfactual,
-    scene: Scene,
+    look: Appearance,
     *,
     path: str | os.PathLike[str] | None = None,
     max_nodes: int = 200,
@@ -69,7 +69,7 @@ def draw(
 
     Args:
         result: what to draw.
-        scene: the graph it is about.
+        look: how the nodes of its graph look.
         path: where to save the picture, as its ending says: .png, .svg or .pdf.
         max_nodes: how many nodes to show at most.
 
@@ -88,14 +88,14 @@ def draw(
     if max_nodes < 1:
         raise InputError(f"max_nodes is {max_nodes}; show at least one node")
     file = None if path is None else checked_path(Path(path))
-    view = View.of(result, scene, max_nodes)
-    kinds = scene.kinds(view.nodes)
-    styles = scene.styles(kinds)
+    excerpt = Excerpt.of(result, look.graph, max_nodes)
+    kinds = look.kinds(excerpt.nodes)
+    styles = look.styles(kinds)
 
     figure = Figure(figsize=SIZE, dpi=DPI, facecolor="white")
     FigureCanvasAgg(figure)
-    axes = frame(figure, result, scene, view, styles)
-    _draw_graph(axes, scene, view, [styles[int(kind)] for kind in kinds])
+    axes = frame(figure, result, look, excerpt, styles)
+    _draw_graph(axes, look, excerpt, [styles[int(kind)] for kind in kinds])
     if file is not None:
         save(figure, file)
     return figure
@@ -126,54 +126,56 @@ def save(figure: Figure, path: Path) -> None:
 # From here on the graph itself, in points.
 
 
-def _draw_graph(axes: Axes, scene: Scene, view: View, styles: Sequence[Style]) -> None:
-    names = _named(scene, view)
-    radius = _radii(view, names)
-    types = scene.graph.types if view.removed.sum() <= RELATIONS else None
-    points = _positions(view, radius, (axes.get_xlim()[1], axes.get_ylim()[1]), 18 if types is None else 44)
-    lines = _lines(points, radius, view.links)
-    _draw_loops(axes, points, radius, view.loops)
-    _draw_links(axes, lines, view)
-    _draw_nodes(axes, points, radius, view, styles)
-    _draw_names(axes, points, radius, scene, view, names, styles)
+def _draw_graph(axes: Axes, look: Appearance, excerpt: Excerpt, styles: Sequence[Style]) -> None:
+    names = _named(look, excerpt)
+    radius = _radii(excerpt, names)
+    types = look.graph.types if excerpt.removed.sum() <= RELATIONS else None
+    points = _positions(excerpt, radius, (axes.get_xlim()[1], axes.get_ylim()[1]), 18 if types is None else 44)
+    lines = _lines(points, radius, excerpt.links)
+    _draw_loops(axes, points, radius, excerpt.loops)
+    _draw_links(axes, lines, excerpt)
+    _draw_nodes(axes, points, radius, excerpt, styles)
+    _draw_names(axes, points, radius, look, excerpt, names, styles)
     if types is not None:
-        relations = [types.relations[relation][1] for relation in view.relation[view.removed]]
-        _draw_relations(axes, lines[view.removed], relations)
-    _draw_notes(axes, points, radius, view, lines)
+        relations = [types.relations[relation][1] for relation in excerpt.relation[excerpt.removed]]
+        _draw_relations(axes, lines[excerpt.removed], relations)
+    _draw_notes(axes, points, radius, excerpt, lines)
 
 
-def _named(scene: Scene, view: View) -> dict[int, str]:
+def _named(look: Appearance, excerpt: Excerpt) -> dict[int, str]:
     """What the nodes that carry a name are called."""
-    ends = set(view.ends.tolist())
-    loud = {*view.targets.tolist(), *(ends if len(ends) <= NAMED else ())}
-    names = {node: scene.number(view.nodes[node]) for node in range(len(view.nodes)) if len(view.nodes) <= NAMED}
+    ends = set(excerpt.ends.tolist())
+    loud = {*excerpt.targets.tolist(), *(ends if len(ends) <= NAMED else ())}
+    names = {node: look.label(excerpt.nodes[node]) for node in range(len(excerpt.nodes)) if len(excerpt.nodes) <= NAMED}
     if max(map(len, names.values()), default=INSIDE + 1) <= INSIDE:
         return names
-    return {node: scene.number(view.nodes[node]) for node in sorted(loud)}
+    return {node: look.label(excerpt.nodes[node]) for node in sorted(loud)}
 
 
-def _radii(view: View, names: dict[int, str]) -> NDArray[np.float64]:
+def _radii(excerpt: Excerpt, names: dict[int, str]) -> NDArray[np.float64]:
     """How large the nodes are; the targets with their rings."""
-    radius = np.full(len(view.nodes), np.interp(len(view.nodes), [NAMED, 200], [5.0, 3.2]))
+    radius = np.full(len(excerpt.nodes), np.interp(len(excerpt.nodes), [NAMED, 200], [5.0, 3.2]))
     for node, name in names.items():
         radius[node] = max(9.0, 1.5 + 2.1 * len(name)) if len(name) <= INSIDE else 6.0
-    for node in view.targets:
+    for node in excerpt.targets:
         radius[node] = max(13.0, radius[node] + 2) + RING
     return radius
 
 
 def _positions(
-    view: View, radius: NDArray[np.float64], size: tuple[float, float], length: float
+    excerpt: Excerpt, radius: NDArray[np.float64], size: tuple[float, float], length: float
 ) -> NDArray[np.float64]:
     """Where the nodes stand; edges that the reader must see have this length at least, where there is room."""
-    few = len(view.nodes) <= NAMED
-    marked = view.links[view.loud]
+    few = len(excerpt.nodes) <= NAMED
+    marked = excerpt.links[excerpt.loud]
     loud = len(marked) <= NAMED
     apart = radius[:, None] + radius[None, :] + (5 if few else 2)
     # A removed or added edge must show between its ends.
     first, second = marked.T
     apart[first, second] = apart[second, first] = apart[first, second] + (length if loud else 4)
-    points = place(len(view.nodes), view.links, view.centre, view.ends if loud and not few else marked[:0, 0])
+    points = place(
+        len(excerpt.nodes), excerpt.links, excerpt.centre, excerpt.ends if loud and not few else marked[:0, 0]
+    )
     return fit(points, apart, size, margin=radius + 3, free=marked if loud else marked[:0], longest=110)
 
 
@@ -186,11 +188,11 @@ def _draw_loops(axes: Axes, points: NDArray[np.float64], radius: NDArray[np.floa
         axes.scatter(x, y, s=(1.2 * radius[loops]) ** 2, facecolor="none", edgecolor=FAINT, zorder=1, gid="self-loops")
 
 
-def _draw_links(axes: Axes, lines: NDArray[np.float64], view: View) -> None:
+def _draw_links(axes: Axes, lines: NDArray[np.float64], excerpt: Excerpt) -> None:
     from matplotlib.collections import LineCollection, PolyCollection
 
-    edited = view.removed | view.added
-    crowd = float(np.interp((~view.loud).sum() + edited.sum(), [60, 800], [0, 1]))
+    edited = excerpt.removed | excerpt.added
+    crowd = float(np.interp((~excerpt.loud).sum() + edited.sum(), [60, 800], [0, 1]))
     many = float(np.interp(edited.sum(), [30, 200, 600], [0, 1, 1.25]))
     if edited.any():
         # A white rim sets edited edges apart from the lines they cross.
@@ -204,8 +206,8 @@ def _draw_links(axes: Axes, lines: NDArray[np.float64], view: View) -> None:
         ("removed-edges", REMOVE, REMOVED, 3, {"linewidth": width, "linestyle": DASHES}, head),
         ("added-edges", ADD, NEW, 3, {"linewidth": width}, head),
     ):
-        which = view.role == role
-        mine, arrows = lines[which].copy(), view.arrows[which]
+        which = excerpt.role == role
+        mine, arrows = lines[which].copy(), excerpt.arrows[which]
         if arrows.any():
             heads = _heads(mine[arrows], size)
             axes.add_collection(PolyCollection(list(heads), facecolor=colour, zorder=layer, gid=f"{name}-heads"))
@@ -238,10 +240,10 @@ def _heads(lines: NDArray[np.float64], size: float) -> NDArray[np.float64]:
 
 
 def _draw_nodes(
-    axes: Axes, points: NDArray[np.float64], radius: NDArray[np.float64], view: View, styles: Sequence[Style]
+    axes: Axes, points: NDArray[np.float64], radius: NDArray[np.float64], excerpt: Excerpt, styles: Sequence[Style]
 ) -> None:
     x, y = points.T
-    rings = view.targets
+    rings = excerpt.targets
     axes.scatter(
         x[rings],
         y[rings],
@@ -256,9 +258,9 @@ def _draw_nodes(
     size[rings] -= RING
     rim = np.full(len(points), INK)
     for nodes, colour in (
-        (view.changed, NEW),
-        (view.links[view.added].ravel(), NEW),
-        (view.links[view.removed].ravel(), REMOVED),
+        (excerpt.changed, NEW),
+        (excerpt.links[excerpt.added].ravel(), NEW),
+        (excerpt.links[excerpt.removed].ravel(), REMOVED),
     ):
         rim[nodes] = colour
     for look in sorted(set(styles)):
@@ -281,27 +283,27 @@ def _draw_names(
     axes: Axes,
     points: NDArray[np.float64],
     radius: NDArray[np.float64],
-    scene: Scene,
-    view: View,
+    look: Appearance,
+    excerpt: Excerpt,
     names: dict[int, str],
     styles: Sequence[Style],
 ) -> None:
     """Numbers stand inside nodes, long ids below; below also the type of a node that the sentence speaks of."""
-    targets = set(view.targets.tolist())
-    bold = targets | set(view.ends.tolist())
+    targets = set(excerpt.targets.tolist())
+    bold = targets | set(excerpt.ends.tolist())
     for node, name in names.items():
         x, y = points[node]
         inside, below = (name, "") if len(name) <= INSIDE else ("", name)
-        if scene.graph.types is not None and node in bold:
-            below = scene.called(view.nodes[node]) if below else scene.graph.types.local(view.nodes[node])[0]
-        look: dict[str, Any] = {"size": 8.5 if node in targets else 7, "zorder": 6, "ha": "center"}
-        look["weight"] = "bold" if node in bold else "normal"
+        if look.graph.types is not None and node in bold:
+            below = look.full_name(excerpt.nodes[node]) if below else look.graph.types.local(excerpt.nodes[node])[0]
+        font: dict[str, Any] = {"size": 8.5 if node in targets else 7, "zorder": 6, "ha": "center"}
+        font["weight"] = "bold" if node in bold else "normal"
         if inside:
             ink = "white" if styles[node][0] in DARK else INK
-            axes.text(x, y, inside, va="center_baseline", gid="id", **look, **plain(ink))
+            axes.text(x, y, inside, va="center_baseline", gid="id", **font, **plain(ink))
         if below:
             gid = "type" if inside else "id"
-            axes.text(x, y - radius[node] - 2, below, va="top", gid=gid, path_effects=_halo(), **look, **plain(INK))
+            axes.text(x, y - radius[node] - 2, below, va="top", gid=gid, path_effects=_halo(), **font, **plain(INK))
 
 
 def _draw_relations(axes: Axes, lines: NDArray[np.float64], relations: Sequence[str]) -> None:
@@ -311,12 +313,12 @@ def _draw_relations(axes: Axes, lines: NDArray[np.float64], relations: Sequence[
 
 
 def _draw_notes(
-    axes: Axes, points: NDArray[np.float64], radius: NDArray[np.float64], view: View, lines: NDArray[np.float64]
+    axes: Axes, points: NDArray[np.float64], radius: NDArray[np.float64], excerpt: Excerpt, lines: NDArray[np.float64]
 ) -> None:
     """A star at each node with a changed feature, and beside the first few what has changed."""
-    if not len(view.changed):
+    if not len(excerpt.changed):
         return
-    stars = points[view.changed] + 0.85 * radius[view.changed, None]
+    stars = points[excerpt.changed] + 0.85 * radius[excerpt.changed, None]
     x, y = stars.T
     axes.scatter(x, y, s=110, marker=STAR, facecolor=NEW, edgecolor="white", linewidth=0.6, zorder=5, gid="changed")
     room = np.array([axes.get_xlim()[1], axes.get_ylim()[1]])
@@ -326,7 +328,7 @@ def _draw_notes(
     )
     boxes = [(point - size, point + size) for point, size in zip(points, radius, strict=True)]
     boxes += [(star - 5, star + 5) for star in stars]
-    for node, note in view.notes.items():
+    for node, note in excerpt.notes.items():
         half = np.array([4.3 * max(map(len, note)), 10 * len(note)]) / 2
         away = radius[node] + 5 + half
         spots = [points[node] + away * way for way in WAYS]

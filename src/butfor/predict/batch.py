@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from butfor.edits.edits import Edits, EditSet
     from butfor.graph.graph import Graph
 
-__all__ = ["Copies"]
+__all__ = ["EditedBatch"]
 
 
 @dataclass(frozen=True, eq=False)
-class Copies:
-    """Copies of neighbourhoods, each edited, in one graph of many parts.
+class EditedBatch:
+    """EditedBatch of neighbourhoods, each edited, in one graph of many parts.
 
     Attributes:
         nodes: the original id of each row; None for all nodes in their order.
         edge_index: rows of senders and receivers.
         columns: the original edge column of each edge; -1 for an edge that was added.
-        centres: one line for each answer wanted: the row of the node, the two of a link, none for a whole graph.
+        target_rows: one line for each answer wanted: the row of the node, the two of a link, none for a whole graph.
         owner: the copy that each row belongs to.
         carries: what an added edge carries.
         rows, features, values: which features of which rows are set to what.
@@ -35,7 +35,7 @@ class Copies:
     nodes: NDArray[np.int64] | None
     edge_index: NDArray[np.int64]
     columns: NDArray[np.int64]
-    centres: NDArray[np.int64]
+    target_rows: NDArray[np.int64]
     owner: NDArray[np.int64]
     carries: Mapping[str, Any]
     rows: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
@@ -43,20 +43,20 @@ class Copies:
     values: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
     @classmethod
-    def of(cls, asked: Sequence[tuple[Edits, NDArray[np.int64]]]) -> Copies:
+    def of(cls, asked: Sequence[tuple[Edits, NDArray[np.int64]]]) -> EditedBatch:
         """One copy of its neighbourhood for each packed edit set."""
-        nodes, ends, columns, centres, changes = [], [], [], [], []
+        nodes, ends, columns, target_rows, changes = [], [], [], [], []
         sizes: list[NDArray[np.int64]] = []
         offset = 0
         for edits, sets in asked:
             near, chosen = edits.neighbourhood, edits.chosen(sets)
             shifts = offset + near.num_nodes * np.arange(len(sets))
-            copy, column = np.nonzero(edits.present(chosen) & edits.heard)
+            copy, column = np.nonzero(edits.present(chosen) & edits.visible)
             ends.append(edits.all_ends[:, column] + shifts[copy])
-            known = np.append(near.edges, -1)
-            columns.append(known[np.minimum(column, len(near.edges))])
+            known = np.append(near.columns, -1)
+            columns.append(known[np.minimum(column, len(near.columns))])
             nodes.append(np.tile(near.nodes, len(sets)))
-            centres.append(near.centres + shifts[:, None])
+            target_rows.append(near.target_rows + shifts[:, None])
             sizes.append(np.full(len(sets), near.num_nodes))
             what = edits.changes
             if len(what.edit):
@@ -68,19 +68,19 @@ class Copies:
             np.concatenate(nodes),
             np.concatenate(ends, axis=1),
             np.concatenate(columns),
-            np.concatenate(centres),
+            np.concatenate(target_rows),
             np.repeat(np.arange(len(size)), size),
             asked[0][0].carries,
             *(np.concatenate(part) for part in zip(*changes, strict=True)),
         )
 
     @classmethod
-    def whole(
+    def whole_graph(
         cls,
         graph: Graph,
         targets: Sequence[tuple[int, ...]] | NDArray[np.int64],
         made: Sequence[tuple[Edits, EditSet]] = (),
-    ) -> Copies:
+    ) -> EditedBatch:
         """The whole graph after all these edits, asked about these targets."""
         kept = np.ones(graph.edge_index.shape[1], dtype=bool)
         ends, changes = [], []

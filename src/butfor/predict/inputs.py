@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from butfor.graph.graph import Graph
     from butfor.graph.typed import Types
-    from butfor.predict.batch import Copies
+    from butfor.predict.batch import EditedBatch
 
-__all__ = ["Inputs", "make_inputs", "noisy", "spoilable"]
+__all__ = ["Inputs", "cloned", "make_inputs", "with_noise"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Inputs:
         x: the features.
         edge_index: the edges.
         fields: what else it takes of nodes and edges.
-        centres: the rows of the targets.
+        target_rows: the rows of the targets.
         owner: the copy that each row belongs to.
         batch: the graph that each row belongs to; the same unless the graph was of several parts before.
     """
@@ -37,30 +37,30 @@ class Inputs:
     x: Any
     edge_index: Any
     fields: dict[str, Any]
-    centres: Tensor
+    target_rows: Tensor
     owner: Tensor
     batch: Tensor
 
 
-def make_inputs(graph: Graph, copies: Copies, names: Sequence[str]) -> Inputs:
-    """What the model reads of some copies, with these fields of nodes and edges.
+def make_inputs(graph: Graph, edited: EditedBatch, names: Sequence[str]) -> Inputs:
+    """What the model reads of some edited, with these fields of nodes and edges.
 
     No tensor shares memory with the graph's own: a model may write into what it is given.
     """
     device = graph.device
-    centres, owner = (torch.from_numpy(part).to(device) for part in (copies.centres, copies.owner))
+    target_rows, owner = (torch.from_numpy(part).to(device) for part in (edited.target_rows, edited.owner))
     if graph.types is not None:
-        return _typed_inputs(graph, copies, names, centres, owner)
-    nodes = None if copies.nodes is None else torch.from_numpy(copies.nodes).to(device)
+        return _typed_inputs(graph, edited, names, target_rows, owner)
+    nodes = None if edited.nodes is None else torch.from_numpy(edited.nodes).to(device)
     x = graph.x.clone() if nodes is None else graph.x[nodes]
-    if len(copies.rows):
-        at = tuple(torch.from_numpy(part).to(device) for part in (copies.rows, copies.features))
-        x[at] = torch.from_numpy(copies.values).to(x)
+    if len(edited.rows):
+        at = tuple(torch.from_numpy(part).to(device) for part in (edited.rows, edited.features))
+        x[at] = torch.from_numpy(edited.values).to(x)
     of_nodes, of_edges = graph.node_fields(), graph.edge_fields()
     carried = {}
     for name in names:
         if name in of_edges:
-            carried[name] = _carried(of_edges[name], name, copies)
+            carried[name] = _carried(of_edges[name], name, edited)
         else:
             carried[name] = of_nodes[name].clone() if nodes is None else of_nodes[name][nodes]
     batch = owner
@@ -69,11 +69,11 @@ def make_inputs(graph: Graph, copies: Copies, names: Sequence[str]) -> Inputs:
         own = graph.data.batch if nodes is None else graph.data.batch[nodes]
         batch = owner * (int(graph.data.batch.max()) + 1) + own
     return Inputs(
-        x, torch.from_numpy(np.ascontiguousarray(copies.edge_index)).to(device), carried, centres, owner, batch
+        x, torch.from_numpy(np.ascontiguousarray(edited.edge_index)).to(device), carried, target_rows, owner, batch
     )
 
 
-def noisy(inputs: Inputs, copies: Copies, where: NDArray[np.bool_], graph: Graph, far: float) -> Inputs:
+def with_noise(inputs: Inputs, edited: EditedBatch, where: NDArray[np.bool_], graph: Graph, far: float) -> Inputs:
     """The same inputs with other features of some rows: shuffled, and so ``far`` from all others if they may be."""
     generator = torch.Generator().manual_seed(0)
 
@@ -87,12 +87,12 @@ def noisy(inputs: Inputs, copies: Copies, where: NDArray[np.bool_], graph: Graph
 
     if graph.types is None:
         return replace(inputs, x=changed(inputs.x, where))
-    kind = _kinds(graph.types, copies)
+    kind = _kinds(graph.types, edited)
     return replace(inputs, x={name: changed(x, where[kind == i]) for i, (name, x) in enumerate(inputs.x.items())})
 
 
-def spoilable(inputs: Inputs) -> Inputs:
-    """Copies of inputs that are to be used again: a model may write into what it is given."""
+def cloned(inputs: Inputs) -> Inputs:
+    """EditedBatch of inputs that are to be used again: a model may write into what it is given."""
 
     def copied(value: Any) -> Any:
         return {key: copied(one) for key, one in value.items()} if isinstance(value, dict) else value.clone()
@@ -100,18 +100,20 @@ def spoilable(inputs: Inputs) -> Inputs:
     return Inputs(*(copied(getattr(inputs, item.name)) for item in fields(inputs)))
 
 
-def _kinds(types: Types, copies: Copies) -> NDArray[np.int64]:
+def _kinds(types: Types, edited: EditedBatch) -> NDArray[np.int64]:
     """The number of the type that each row is of."""
-    nodes = np.arange(types.node_starts[-1]) if copies.nodes is None else copies.nodes
+    nodes = np.arange(types.node_starts[-1]) if edited.nodes is None else edited.nodes
     return np.searchsorted(types.node_starts, nodes, side="right") - 1
 
 
-def _typed_inputs(graph: Graph, copies: Copies, names: Sequence[str], centres: Tensor, owner: Tensor) -> Inputs:
+def _typed_inputs(
+    graph: Graph, edited: EditedBatch, names: Sequence[str], target_rows: Tensor, owner: Tensor
+) -> Inputs:
     device, types = graph.device, graph.types
     assert types is not None
-    nodes = np.arange(graph.num_nodes) if copies.nodes is None else copies.nodes
-    kind = _kinds(types, copies)
-    relation = np.searchsorted(types.edge_starts, copies.columns, side="right") - 1
+    nodes = np.arange(graph.num_nodes) if edited.nodes is None else edited.nodes
+    kind = _kinds(types, edited)
+    relation = np.searchsorted(types.edge_starts, edited.columns, side="right") - 1
     # Where each row stands among those of its own type.
     order = np.argsort(kind, kind="stable")
     begins = np.searchsorted(kind[order], np.arange(len(types.node_types)))
@@ -126,19 +128,19 @@ def _typed_inputs(graph: Graph, copies: Copies, names: Sequence[str], centres: T
     carried: dict[str, dict[Any, Tensor]] = {name: {} for name in names}
     for number, name in enumerate(types.relations):
         mine = relation == number
-        edges[name] = torch.from_numpy(place[copies.edge_index[:, mine]]).to(device)
-        columns = torch.from_numpy(copies.columns[mine] - types.edge_starts[number]).to(device)
+        edges[name] = torch.from_numpy(place[edited.edge_index[:, mine]]).to(device)
+        columns = torch.from_numpy(edited.columns[mine] - types.edge_starts[number]).to(device)
         for field, values in carried.items():
             stored = graph.data[name].get(field.removesuffix("_dict"))
             if stored is not None:
                 values[name] = stored[columns]
-    return Inputs(x, edges, carried, torch.from_numpy(place).to(device)[centres], owner, owner)
+    return Inputs(x, edges, carried, torch.from_numpy(place).to(device)[target_rows], owner, owner)
 
 
-def _carried(values: Tensor, name: str, copies: Copies) -> Tensor:
+def _carried(values: Tensor, name: str, edited: EditedBatch) -> Tensor:
     """What the edges of some copies carry."""
-    columns = torch.from_numpy(copies.columns).to(values.device)
+    columns = torch.from_numpy(edited.columns).to(values.device)
     carried = values[columns.clamp(min=0)] if len(values) else values.new_empty(len(columns), *values.shape[1:])
-    if bool((copies.columns < 0).any()):
-        carried[columns < 0] = torch.as_tensor(copies.carries.get(name, 1.0)).to(values)
+    if bool((edited.columns < 0).any()):
+        carried[columns < 0] = torch.as_tensor(edited.carries.get(name, 1.0)).to(values)
     return carried

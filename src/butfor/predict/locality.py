@@ -10,9 +10,9 @@ import torch
 
 from butfor.edits.edits import pack
 from butfor.errors import ModelError
-from butfor.predict.batch import Copies
-from butfor.predict.inputs import noisy
-from butfor.predict.preserved import untouched
+from butfor.predict.batch import EditedBatch
+from butfor.predict.inputs import with_noise
+from butfor.predict.preserved import preserved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from butfor.edits.edits import Edits
-    from butfor.graph.graph import Graph, Neighbourhood
+    from butfor.graph.graph import Graph
+    from butfor.graph.neighbourhood import Neighbourhood
     from butfor.predict.predictor import Predictor
 
-__all__ = ["unmoved"]
+__all__ = ["are_local"]
 
 # Nodes that stand alone as noise beside the neighbourhoods, and edges that all lead to one such node, at least.
 STRANGERS = 8
@@ -34,7 +35,7 @@ FAR = (10.0, -10.0)
 NONE = (0.0,)
 
 
-def unmoved(predictor: Predictor, asked: Sequence[Edits], truths: Sequence[Tensor]) -> list[bool]:
+def are_local(predictor: Predictor, asked: Sequence[Edits], truths: Sequence[Tensor]) -> list[bool]:
     """For each target, whether noise around its neighbourhood leaves its scores what they are on the whole graph.
 
     All neighbourhoods lie side by side in one run of the model. Noise sends messages to their outermost nodes, and
@@ -48,38 +49,42 @@ def unmoved(predictor: Predictor, asked: Sequence[Edits], truths: Sequence[Tenso
             runs = [_scores(predictor, asked, far) for far in noise]
         except ModelError:
             continue  # it may refuse numbers that no feature has
-        return [all(predictor.same(row, truth) for row in rows) for *rows, truth in zip(*runs, truths, strict=True)]
+        return [
+            all(predictor.same_logits(row, truth) for row in rows) for *rows, truth in zip(*runs, truths, strict=True)
+        ]
     if len(asked) == 1:
         return [False]
     half = len(asked) // 2
-    return unmoved(predictor, asked[:half], truths[:half]) + unmoved(predictor, asked[half:], truths[half:])
+    return are_local(predictor, asked[:half], truths[:half]) + are_local(predictor, asked[half:], truths[half:])
 
 
 def _scores(predictor: Predictor, asked: Sequence[Edits], far: float) -> Tensor:
-    copies, noise = _surrounded(predictor, asked)
-    with untouched(predictor.model), torch.no_grad():
+    edited, noise = _surrounded(predictor, asked)
+    with preserved(predictor.model), torch.no_grad():
         # Where whole graphs are predicted, the strangers are the last.
-        return predictor.score(noisy(predictor.inputs(copies), copies, noise, predictor.graph, far))[: len(asked)]
+        return predictor.run(with_noise(predictor.call.inputs(edited), edited, noise, predictor.graph, far))[
+            : len(asked)
+        ]
 
 
-def _surrounded(predictor: Predictor, asked: Sequence[Edits]) -> tuple[Copies, NDArray[np.bool_]]:
+def _surrounded(predictor: Predictor, asked: Sequence[Edits]) -> tuple[EditedBatch, NDArray[np.bool_]]:
     """The neighbourhoods with strangers before and behind them and a ring around each; and which rows are noise."""
     graph, nothing = predictor.graph, pack([()])
-    copies = Copies.of([(edits, nothing) for edits in asked])
-    assert copies.nodes is not None
+    edited = EditedBatch.of([(edits, nothing) for edits in asked])
+    assert edited.nodes is not None
     random = np.random.default_rng(0)
     edges = graph.edge_index.shape[1]
     # The largest degree of all is among the noise.
-    degree = int(np.bincount(copies.edge_index.ravel()).max(initial=0))
+    degree = int(np.bincount(edited.edge_index.ravel()).max(initial=0))
     strangers = random.integers(edges, size=max(STRANGERS, degree + 1) if edges else 0)
     lone = random.integers(graph.num_nodes, size=(2, STRANGERS))
     first = STRANGERS + 2 * len(strangers)
-    nodes = [lone[0], graph.edge_index[:, strangers].ravel(), copies.nodes]
-    ends = [STRANGERS + _meeting(graph, strangers), copies.edge_index + first]
-    columns = [strangers, copies.columns]
-    owner = [np.full(first, len(asked)), copies.owner]
+    nodes = [lone[0], graph.edge_index[:, strangers].ravel(), edited.nodes]
+    ends = [STRANGERS + _meeting(graph, strangers), edited.edge_index + first]
+    columns = [strangers, edited.columns]
+    owner = [np.full(first, len(asked)), edited.owner]
     row = first
-    total = first + len(copies.nodes)
+    total = first + len(edited.nodes)
     for number, edits in enumerate(asked):
         near = edits.neighbourhood
         column, outside, inside = _ring(graph, near)
@@ -94,17 +99,17 @@ def _surrounded(predictor: Predictor, asked: Sequence[Edits]) -> tuple[Copies, N
     nodes.append(lone[1])
     owner.append(np.full(STRANGERS, len(asked)))
     noise = np.ones(total + STRANGERS, dtype=bool)
-    noise[first : first + len(copies.nodes)] = False
+    noise[first : first + len(edited.nodes)] = False
     # A model that is told which graph each node is of may expect them one after the other.
-    order = np.concatenate(owner).argsort(kind="stable") if predictor.wants_batch else np.arange(len(noise))
+    order = np.concatenate(owner).argsort(kind="stable") if predictor.call.wants_batch else np.arange(len(noise))
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     around = replace(
-        copies,
+        edited,
         nodes=np.concatenate(nodes)[order],
         edge_index=place[np.concatenate(ends, axis=1)],
         columns=np.concatenate(columns),
-        centres=place[copies.centres + first],
+        target_rows=place[edited.target_rows + first],
         owner=np.concatenate(owner)[order],
     )
     return around, noise[order]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-__all__ = ["MODEL_LOCK", "untouched"]
+__all__ = ["MODEL_LOCK", "preserved"]
 
 # Held while a model runs or is looked at. One for all models, not one each: models may share layers, soft edges
 # exchange functions of PyG's modules, and some of PyG draws from torch's global random numbers.
@@ -23,7 +23,7 @@ MODEL_LOCK = threading.RLock()
 
 
 @contextmanager
-def untouched(model: nn.Module) -> Iterator[None]:
+def preserved(model: nn.Module) -> Iterator[None]:
     """Run the model in evaluation mode, its parameters frozen, without layer caches; then put all back.
 
     A layer such as ``GCNConv(cached=True)`` would answer for the old graph after a deletion, and PyG's

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from butfor.checks import is_number, is_whole
+from butfor.boundary.arguments import is_number, is_whole
 from butfor.errors import InputError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
-from butfor.checks import as_items, is_whole
+from butfor.boundary.arguments import as_items, is_whole
 from butfor.errors import InputError
 from butfor.graph.validate import check_plain
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from butfor.graph.graph import Graph
-    from butfor.predict.predictor import Task
+    from butfor.predict.call import Task
 
-__all__ = ["Pair", "Target", "as_targets", "key_of", "task_of"]
+__all__ = ["Pair", "Target", "as_targets", "target_nodes", "task_of"]
 
 
 class Pair(NamedTuple):
@@ -63,6 +63,10 @@ def as_targets(given: Any, num_nodes: Callable[[], int]) -> Target | list[Target
     return [target if isinstance(target, Pair) else int(target) for target in found]
 
 
+_KIND: dict[Task, str] = {"node": "a node", "link": "a pair of nodes", "graph": "the whole graph"}
+_KINDS: dict[Task, str] = {"node": "nodes", "link": "pairs of nodes", "graph": "whole graphs"}
+
+
 def task_of(target: Target) -> Task:
     """What a model must predict for this to be a target."""
     if target is None:
@@ -70,12 +74,17 @@ def task_of(target: Target) -> Task:
     return "link" if isinstance(target, Pair) else "node"
 
 
-def key_of(target: Target, graph: Graph, node_type: str | None) -> tuple[int, ...]:
+def target_nodes(target: Target, graph: Graph, task: Task, node_type: str | None) -> tuple[int, ...]:
     """The nodes of a target by their numbers in the graph.
 
     Raises:
-        InputError: it is not in the graph.
+        InputError: it is not in the graph, or not what the model predicts.
     """
+    if task_of(target) != task:
+        raise InputError(
+            f"{_KIND[task_of(target)]} is asked about, but the model was prepared for {_KINDS[task]}; "
+            f"prepare it anew with task={task_of(target)!r}"
+        )
     if target is None:
         return ()
     if isinstance(target, Pair):

@@ -6,26 +6,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from butfor.edits.edits import pack
-from butfor.errors import ModelError
-from butfor.predict.batch import Copies
-from butfor.predict.preserved import untouched
+from butfor.predict.whole_graph import logits_after, run_whole_graph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch import Tensor
 
-    from butfor.edits.edits import Edits, EditSet
-    from butfor.predict.predictor import Predictor
+    from butfor.edits.edits import EditSet
     from butfor.problem.problem import Problem
 
-__all__ = ["TOGETHER", "Verified", "scores_after", "verify", "verify_together"]
+__all__ = ["Verified", "verify", "verify_many"]
 
-# Problems that are verified together, and runs that are kept apart for them: one for each bit of a number.
-TOGETHER = 256
+# Runs of the model among which targets are distributed: one for each bit of a number.
 RUNS = 64
 
 
@@ -34,12 +29,12 @@ class Verified:
     """What the model says on the whole graph after an edit set.
 
     Attributes:
-        scores: of the target.
+        logits: of the target.
         reached: whether they reach the goal.
         as_expected: whether they are what the search was told.
     """
 
-    scores: Tensor
+    logits: Tensor
     reached: bool
     as_expected: bool
 
@@ -47,27 +42,27 @@ class Verified:
 def verify(problem: Problem, chosen: EditSet) -> Verified:
     """Make the edits on the whole graph and run the original model on it.
 
-    Every method's answer passes through here or through `verify_together`, and nothing else fills a result.
+    Every method's answer passes through here or through `verify_many`, and nothing else fills a result.
     """
-    return verify_together([(problem, chosen)])[0]
+    return verify_many([(problem, chosen)])[0]
 
 
-def verify_together(asked: Sequence[tuple[Problem, EditSet]]) -> list[Verified]:
-    """Verify edit sets of several problems of a run, in as few runs of the model on the whole graph as will do.
+def verify_many(asked: Sequence[tuple[Problem, EditSet]], runs: int = RUNS) -> list[Verified]:
+    """Verify edit sets of several problems in as few runs of the model on the whole graph as possible.
 
     Targets share a run where no edit of one lies in the neighbourhood of another and the model is known to look no
-    further (`Oracle.knows_layers`), so that there an edit cannot matter. A target that shares a run and does not get
-    the scores, or the outcome, that its search was told is looked at alone before that is believed.
+    further (`Oracle.proves_locality`), so that an edit there has no effect. A target that shares a run and does not get
+    the logits, or the outcome, that its search was told is looked at alone before that is believed.
     """
     expected = _expected(asked)
     results: dict[int, Verified] = {}
-    for group in _apart(asked):
+    for group in _disjoint_groups(asked, runs):
         made = [(asked[number][0].edits, asked[number][1]) for number in group]
-        for row, number in zip(_run(asked[0][0].predictor, made), group, strict=True):
+        for row, number in zip(run_whole_graph(asked[0][0].predictor, made), group, strict=True):
             problem, chosen = asked[number]
             seen = _verified(problem, chosen, row, expected[number])
             if len(group) > 1 and not (seen.as_expected and seen.reached == problem.reaches(chosen, expected[number])):
-                alone = scores_after(problem.predictor, problem.edits, chosen)
+                alone = logits_after(problem.predictor, problem.edits, chosen)
                 seen = _verified(problem, chosen, alone, expected[number])
             results[number] = seen
     return [results[number] for number in range(len(asked))]
@@ -78,28 +73,12 @@ def _expected(asked: Sequence[tuple[Problem, EditSet]]) -> list[Tensor]:
     return [problem.oracle.logits([(problem.edits, pack([chosen]))])[0][0] for problem, chosen in asked]
 
 
-def _verified(problem: Problem, chosen: EditSet, scores: Tensor, expected: Tensor) -> Verified:
-    return Verified(scores, problem.reaches(chosen, scores), problem.predictor.same(expected, scores))
+def _verified(problem: Problem, chosen: EditSet, logits: Tensor, expected: Tensor) -> Verified:
+    return Verified(logits, problem.reaches(chosen, logits), problem.predictor.same_logits(expected, logits))
 
 
-def scores_after(predictor: Predictor, edits: Edits, chosen: EditSet) -> Tensor:
-    """The target's scores on the whole graph after these edits."""
-    return _run(predictor, [(edits, chosen)])[0]
-
-
-def _run(predictor: Predictor, made: Sequence[tuple[Edits, EditSet]]) -> Tensor:
-    targets = [edits.neighbourhood.targets for edits, _ in made]
-    with untouched(predictor.model), torch.no_grad():
-        try:
-            return predictor(Copies.whole(predictor.graph, targets, made))
-        except ModelError:
-            # If the model still works on the intact graph it cannot do with the edits, and predicts nothing.
-            predictor(Copies.whole(predictor.graph, targets))
-            return torch.full_like(predictor.logits[:1], torch.nan).expand(len(targets), -1)
-
-
-def _apart(asked: Sequence[tuple[Problem, EditSet]]) -> list[list[int]]:
-    """Groups of problems that do not touch each other."""
+def _disjoint_groups(asked: Sequence[tuple[Problem, EditSet]], runs: int) -> list[list[int]]:
+    """Groups of problems in which no edit of one lies in the neighbourhood of another."""
     groups: list[list[int]] = []
     alone: list[list[int]] = []
     if asked:
@@ -108,13 +87,13 @@ def _apart(asked: Sequence[tuple[Problem, EditSet]]) -> list[list[int]]:
         seen = np.zeros_like(deleted)
     for number, (problem, chosen) in enumerate(asked):
         near, columns = problem.edits.neighbourhood, problem.edits.whole_columns(chosen)
-        if not problem.edits.only_deletes or not problem.oracle.knows_layers:
+        if not problem.edits.only_deletes or not problem.oracle.proves_locality:
             alone.append([number])
             continue
-        taken = int(np.bitwise_or.reduce(seen[columns]) | np.bitwise_or.reduce(deleted[near.edges]))
+        taken = int(np.bitwise_or.reduce(seen[columns]) | np.bitwise_or.reduce(deleted[near.columns]))
         free = (taken + 1) & ~taken
         group = free.bit_length() - 1
-        if group == RUNS:
+        if group == runs:
             alone.append([number])
             continue
         if group >= len(groups):
@@ -122,6 +101,6 @@ def _apart(asked: Sequence[tuple[Problem, EditSet]]) -> list[list[int]]:
             groups.append([])
         bit = np.uint64(1 << group)
         deleted[columns] |= bit
-        seen[near.edges] |= bit
+        seen[near.columns] |= bit
         groups[group].append(number)
     return groups + alone

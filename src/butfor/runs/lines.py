@@ -7,9 +7,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from butfor.boundary.reading import from_json, reading
 from butfor.errors import StoreError
-from butfor.files.reading import from_json, reading
-from butfor.result.counterfactual import SCHEMA, Counterfactual, Status
+from butfor.result.counterfactual import Counterfactual
+from butfor.result.schema import SCHEMA
+from butfor.result.status import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,12 +7,12 @@ import os
 import stat
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from butfor.boundary.reading import check_file, reading
 from butfor.errors import StoreError
-from butfor.files.reading import check_file, reading
 from butfor.runs.lines import read_lines, to_line, why
 
 # Windows has no advisory locks of this kind; two runs on one file are then not noticed.
@@ -24,8 +24,12 @@ if TYPE_CHECKING:
 
     from torch_geometric.data import Data
 
-    from butfor.result.counterfactual import Counterfactual, Status
-    from butfor.session import Explainer
+    from butfor.methods import Method
+    from butfor.problem.goal import Goal
+    from butfor.result.counterfactual import Counterfactual
+    from butfor.result.method_record import MethodRecord
+    from butfor.result.status import Status
+    from butfor.session import Session
 
 __all__ = ["Outcome", "Run", "RunOfGraphs", "Store", "check_out", "read_results"]
 
@@ -34,32 +38,34 @@ __all__ = ["Outcome", "Run", "RunOfGraphs", "Store", "check_out", "read_results"
 class Run:
     """What all results of one file have in common.
 
-    The budget is no part of it: it says when to stop, not what is asked.
+    The budget is no part of it: it says when to stop, not what is asked. ``defaults`` are those of the method's settings.
     """
 
     graph_id: str
     model_id: str
-    method: str
-    goal: str
+    method: MethodRecord
+    goal: Goal
     space_id: str
     seed: int
     directed: bool
     task: str = "node"
     node_type: str | None = None
+    defaults: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @classmethod
-    def of(cls, explainer: Explainer) -> Run:
-        """The run that this explainer's results will belong to."""
+    def of(cls, session: Session, method: Method, seed: int = 0) -> Run:
+        """The run that the results of this session and method will belong to."""
         return cls(
-            graph_id=explainer.graph_id,
-            model_id=explainer.model_id,
-            method=repr(explainer.method),
-            goal=str(explainer.poser.goal),
-            space_id=explainer.space_id,
-            seed=explainer.seed,
-            directed=explainer.graph.directed,
-            task=explainer.predictor.task,
-            node_type=explainer.predictor.node_type,
+            graph_id=session.graph_id,
+            model_id=session.model_id,
+            method=session.provenance(method).method,
+            goal=session.goal,
+            space_id=session.space_id,
+            seed=seed,
+            directed=session.graph.directed,
+            task=session.predictor.task,
+            node_type=session.predictor.node_type,
+            defaults=session.default_settings(method),
         )
 
     def difference(self, result: Counterfactual) -> str | None:
@@ -72,7 +78,13 @@ class Run:
             "node_type": "node type",
         }
         for item in fields(self):
+            if not item.compare:
+                continue
             theirs, ours = getattr(result, item.name), getattr(self, item.name)
+            if item.name == "method":
+                # A result of an earlier version lacks settings that did not exist then.
+                theirs = replace(theirs, settings={**self.defaults, **theirs.settings})
+                ours = replace(ours, settings={**self.defaults, **ours.settings})
             if theirs != ours:
                 return f"another {words.get(item.name, item.name)} ({_shown(theirs)} instead of {_shown(ours)})"
         return None
@@ -100,12 +112,12 @@ class RunOfGraphs:
         if result.task != "graph" or isinstance(number, tuple):
             return self.first.difference(result)
         if not 0 <= number < len(self.graphs):
-            return f"other graphs ({result.called} instead of 0 to {len(self.graphs) - 1})"
+            return f"other graphs ({result.target_name} instead of 0 to {len(self.graphs) - 1})"
         from butfor.graph.graph import Graph  # here, as it takes long to import
 
         graph = Graph.of(self.graphs[number], self.directed)
         difference = replace(self.first, graph_id=graph.fingerprint(), directed=graph.directed).difference(result)
-        return None if difference is None else f"{difference}: {result.called}"
+        return None if difference is None else f"{difference}: {result.target_name}"
 
 
 class Outcome(NamedTuple):
@@ -125,8 +137,8 @@ class Store:
 
     Use it as a context manager:
 
-        with Store("results.jsonl", Run.of(explainer)) as store:
-            for _, result in explainer.stream(node for node in nodes if node not in store.done):
+        with Store("results.jsonl", Run.of(session, method)) as store:
+            for _, result in session.stream([node for node in nodes if node not in store.done], method):
                 store.append(result)
 
     Raises:
@@ -155,9 +167,9 @@ class Store:
             StoreError: the result is of another run or its target is there already, or the disk is full.
         """
         if difference := self.run.difference(result):
-            raise StoreError(f"the result of {result.called} is of {difference}")
+            raise StoreError(f"the result of {result.target_name} is of {difference}")
         if result.target in self.done:
-            raise StoreError(f"{result.called} is in {self.path} already")
+            raise StoreError(f"{result.target_name} is in {self.path} already")
         line = to_line(result)
         try:
             _write_all(self._file, line)
@@ -231,7 +243,7 @@ class Store:
                     partial = line.start
                     continue
                 if line.result.target in self.done:
-                    raise _repeated(self.path, line.number, line.result.called)
+                    raise _repeated(self.path, line.number, line.result.target_name)
                 self.done[line.result.target] = Outcome(line.result.status, line.result.size)
         if partial is None:
             return os.lseek(self._file, 0, os.SEEK_END)
@@ -263,7 +275,7 @@ def read_results(path: str | os.PathLike[str]) -> list[Counterfactual]:
                     raise StoreError(f"{path} holds no whole result: this is not a file of results, choose another")
                 warnings.warn(f"the last line of {path} is incomplete and left out", stacklevel=2)
             elif line.result.target in results:
-                raise _repeated(path, line.number, line.result.called)
+                raise _repeated(path, line.number, line.result.target_name)
             else:
                 results[line.result.target] = line.result
     return list(results.values())

@@ -11,17 +11,17 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data, HeteroData
 
-from butfor.checks import check_whole
+from butfor.boundary.arguments import check_whole
 from butfor.errors import InputError, ModelError, one_line
 from butfor.graph.fields import EDGE_FIELDS, node_fields
 from butfor.graph.validate import check_plain
-from butfor.predict.preserved import untouched
+from butfor.predict.preserved import preserved
 from butfor.problem.target import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from butfor.predict.predictor import Task
+    from butfor.predict.call import Task
 
 __all__ = ["Arguments", "call", "chosen_rows"]
 
@@ -77,7 +77,7 @@ def call(model: nn.Module, task: Task, x: Any, edge_index: Any, given: Mapping[s
     """
     name = type(model).__name__
     try:
-        with untouched(model), torch.no_grad():
+        with preserved(model), torch.no_grad():
             out = model(copied(x), copied(edge_index), **copied(given))
     except (Exception, SystemExit) as error:
         # Whatever the user's code does.

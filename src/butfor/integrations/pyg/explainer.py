@@ -13,22 +13,22 @@ from torch_geometric.explain import Explanation, HeteroExplanation
 from torch_geometric.explain.algorithm import ExplainerAlgorithm
 from torch_geometric.explain.config import ExplanationType, MaskType, ModelMode, ModelReturnType, ModelTaskLevel
 
-from butfor.edits.edits import Deletion
+from butfor.edits.deletion import Deletion
 from butfor.edits.space import EditSpace
 from butfor.errors import InputError, ModelError
 from butfor.integrations.pyg.arguments import Arguments, call, chosen_rows
 from butfor.integrations.pyg.parts import Part, check_batch
 from butfor.problem.goal import Goal
-from butfor.problem.target import key_of
-from butfor.session import Explainer, check_settings
+from butfor.problem.target import target_nodes
+from butfor.session import Session, check_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from butfor.graph.graph import Graph
     from butfor.methods import Method
-    from butfor.predict.predictor import Task
-    from butfor.problem.problem import Budget
+    from butfor.predict.call import Task
+    from butfor.problem.budget import Budget
     from butfor.problem.target import Target
     from butfor.result.counterfactual import Counterfactual
 
@@ -101,7 +101,7 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         seed: int = 0,
     ) -> None:
         super().__init__()
-        check_settings(method, goal, space, budget)
+        check_settings(method=method, goal=goal, space=space, budget=budget)
         self.method = method
         self.goal = goal or Goal()
         self.space = space or EditSpace()
@@ -192,19 +192,17 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         edge_mask = torch.zeros(data.num_edges, device=out.device)
         node_mask = torch.zeros(0 if isinstance(x, dict) else x.shape, device=out.device)
         for part, numbers, targets in jobs:
-            explainer = self._explainer(given.model, part.data, out, task, numbers[0])
-            found = self._results(explainer, targets, out[numbers])
+            session = self._session(given.model, part.data, out, task, numbers[0])
+            found = self._results(session, targets, out[numbers])
             results |= zip(numbers, found, strict=True)
             for result in found:
-                edge_mask[part.columns[_removed(explainer.graph, result)]] = 1.0
+                edge_mask[part.columns[_removed(session.graph, result)]] = 1.0
                 for change in result.changes:
                     node_mask[part.nodes[change.node], change.feature] = 1.0
 
         return self._explanation(data, edge_mask, node_mask, results)
 
-    def _explainer(
-        self, model: nn.Module, data: Data | HeteroData, out: Tensor, task: Task, number: int = 0
-    ) -> Explainer:
+    def _session(self, model: nn.Module, data: Data | HeteroData, out: Tensor, task: Task, number: int = 0) -> Session:
         single = out.dim() == 1 or out.size(1) == 1
         probabilities = self.model_config.return_type == ModelReturnType.probs
         goal = self.goal
@@ -217,18 +215,15 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
                     f"the model returns {out.size(1)} numbers for each {task}, which is no binary classification; "
                     "use mode='multiclass_classification' if they are scores of classes"
                 )
-        return Explainer.of(
+        return Session.of(
             model,
             data,
             task=task,
             node_type=self._type(data, len(out)),
-            method=self.method,
             goal=goal,
             space=self.space,
-            budget=self.budget,
             directed=self.directed,
             probabilities=probabilities and not single,
-            seed=self.seed,
             number=number,
         )
 
@@ -245,10 +240,11 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
             "say so with CounterfactualExplainer(node_type=...)"
         )
 
-    def _results(self, explainer: Explainer, targets: Sequence[Target], rows: Tensor) -> list[Counterfactual]:
+    def _results(self, session: Session, targets: Sequence[Target], rows: Tensor) -> list[Counterfactual]:
         """One result for each target, whose output in PyG's hands is a row of ``rows``."""
-        predictor = explainer.predictor
-        scores = predictor.intact([key_of(target, explainer.graph, predictor.node_type) for target in targets])
+        predictor = session.predictor
+        keys = [target_nodes(target, session.graph, predictor.task, predictor.node_type) for target in targets]
+        scores = predictor.intact_logits(keys)
         if predictor.threshold is not None:
             ours, given = scores[:, 1] + predictor.threshold, rows.reshape(len(rows))
         else:
@@ -260,8 +256,7 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
                 f"{type(predictor.model).__name__} answers otherwise for one graph in evaluation mode than it did for "
                 "PyG: it draws random numbers, or reads of its arguments what belongs to the whole batch"
             )
-        found = dict(explainer.stream(targets))
-        return [found[number] for number in range(len(targets))]
+        return session.explain_all(targets, self.method, self.budget, self.seed)
 
     def _explanation(
         self, data: Data | HeteroData, edge_mask: Tensor, node_mask: Tensor, results: dict[int, Counterfactual]
@@ -307,6 +302,5 @@ def _removed(graph: Graph, result: Counterfactual) -> list[int]:
     columns = []
     for edit in result.edits:
         if isinstance(edit, Deletion):
-            ends = edit.source, edit.target
-            columns += graph.columns_of(graph.link_key(ends if edit.relation is None else (edit.relation, *ends)))
+            columns += graph.columns_of(graph.edge_key(edit.edge))
     return columns

@@ -95,10 +95,10 @@ class Place:
         sender, receiver = position[edits.all_ends]
         weights = oracle.graph.edge_fields()["edge_weight"] if "edge_weight" in oracle.predictor.fields else None
         dtype = oracle._arrays[2].dtype
-        known = near.num_edges
+        known = near.num_columns
         carried = np.ones(len(sender), dtype)
         if weights is not None:
-            carried[:known] = weights.view(-1)[near.edges].numpy()
+            carried[:known] = weights.view(-1)[near.columns].numpy()
             carried[known:] = edits.carries.get("edge_weight", 1.0)
         base, after, edit = carried, np.zeros_like(carried), edits.edit_of
         if len(sender) > known:

@@ -19,8 +19,9 @@ from torch_geometric.nn import GCN, GCNConv
 
 from butfor.edits.edits import pack as pack_sets
 from butfor.models.gcn import PaperGCN
+from butfor.oracle.base import Influence, Oracle, Relaxation
 from butfor.oracle.gcn.layout import Pack, Place
-from butfor.oracle.general import Influence, ModelOracle, Oracle, Relaxation
+from butfor.oracle.general import ModelOracle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -136,7 +137,7 @@ class GCNOracle(Oracle):
         answers = []
         for edits, sets in asked:
             rows = pack_sets(sets)
-            answers.append(self.extensions(edits, rows, np.full(len(rows), -1), np.arange(len(rows) + 1)))
+            answers.append(self.extend(edits, rows, np.full(len(rows), -1), np.arange(len(rows) + 1)))
         return answers
 
     def relax(self, asked: Sequence[Edits]) -> Relaxation:
@@ -145,7 +146,7 @@ class GCNOracle(Oracle):
             Pack.of([self._place(edits) for edits in asked]), self._arrays, self.predictor.num_classes
         )
 
-    def extensions(
+    def extend(
         self,
         edits: Edits,
         prefixes: NDArray[np.int64],
@@ -180,11 +181,11 @@ class GCNOracle(Oracle):
         return scores
 
     @property
-    def knows_layers(self) -> bool:
+    def proves_locality(self) -> bool:
         """A stack of GCN layers hears along edges, and of nothing else."""
         return True
 
-    def pace(self, edits: Edits) -> int:  # noqa: ARG002
+    def batch_size(self, edits: Edits) -> int:  # noqa: ARG002
         """Any number is answered one by one; so many take a fraction of a second."""
         return 16_384
 
@@ -194,7 +195,7 @@ class GCNOracle(Oracle):
         visible: NDArray[np.bool_] = (np.diff(place.frame[9]) > 0) | (np.diff(place.change_rows) > 0)
         return visible
 
-    def alike(self, edits: Edits) -> NDArray[np.int64]:
+    def equivalence_classes(self, edits: Edits) -> NDArray[np.int64]:
         """Edits that only lower the degree of the same nodes L hops away, by as much, are alike.
 
         No row of such a node is ever computed: the target sees nothing of it but its degree.

@@ -1,13 +1,23 @@
-"""The parts of the reproduction: what each asks to be explained, and what it then has to say."""
+"""The parts of the reproduction. Each says which results it needs, and makes a section of the report from them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, cast
 
-from butfor.paper.parts import departures, figures, search, significance, table_1, table_2, table_3, time
+from butfor.paper.parts import (
+    departures,
+    figures,
+    hyperparameter_search,
+    running_time,
+    significance,
+    table_1,
+    table_2,
+    table_3,
+)
 
 if TYPE_CHECKING:
-    from butfor.paper.lab import Ask, Lab
+    from butfor.paper.experiment import Experiment
+    from butfor.paper.jobs import Job
     from butfor.paper.sections import Section
 
 __all__ = ["PARTS", "Part"]
@@ -16,14 +26,14 @@ __all__ = ["PARTS", "Part"]
 class Part(Protocol):
     """A module that is a part of the reproduction."""
 
-    def asks(self, lab: Lab, /) -> list[Ask]:
-        """What must be explained first; results that are there already are not asked for again."""
+    def jobs(self, experiment: Experiment, /) -> list[Job]:
+        """The jobs whose results the section needs; what is already saved is not computed again."""
 
-    def section(self, lab: Lab, /) -> Section:
-        """What to say about the results."""
+    def section(self, experiment: Experiment, /) -> Section:
+        """The section of the report, made from these results."""
 
 
-# By their names on the command line, in the order of the page. Time is measured last, when nothing else is at work.
+# By the name on the command line, in the order of the page. Running times come last, when nothing else is running.
 PARTS = cast(
     "dict[str, Part]",
     {
@@ -32,8 +42,8 @@ PARTS = cast(
         "table-3": table_3,
         "figures": figures,
         "significance": significance,
-        "search": search,
+        "search": hyperparameter_search,
         "departures": departures,
-        "time": time,
+        "time": running_time,
     },
 )

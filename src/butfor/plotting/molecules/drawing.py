@@ -1,4 +1,4 @@
-"""One picture of one molecule, as chemists draw it, with the bonds that decide."""
+"""A picture of one molecule, as chemists draw it, with the bonds that decide its class."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from butfor.errors import InputError
+from butfor.plotting.molecules.coordinates import depict
 from butfor.plotting.molecules.sketch import KINDS, Sketch
 from butfor.plotting.page import extent, paragraph
 from butfor.plotting.picture import checked_path, save
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from butfor.plotting.molecules.rings import Ring
     from butfor.plotting.molecules.sketch import Pair
 
 __all__ = ["draw_molecule"]
@@ -39,11 +39,13 @@ ELEMENTS = {
 }
 TRUTH = "#ffe27a"
 
-# A bond is at most so many points long; letters, gaps between lines and so on are shares of a bond.
+# The longest that a bond is drawn, in points; small molecules do not fill the page.
 LONGEST = 52.0
+# The size of letters in bonds, and its limits in points.
 LETTER, SMALLEST, LARGEST = 0.38, 4.0, 15.0
+# In bonds: how far apart the lines of a double bond are, and by how much the inner one is shorter at each end.
 GAP, SHORTER = 0.17, 0.12
-# Letters are always set in the font that comes with matplotlib: it has the small digits.
+# The font that comes with matplotlib; not every font has subscript digits.
 FONT = "DejaVu Sans"
 
 
@@ -58,23 +60,26 @@ def draw_molecule(
     caption: str = "",
     path: str | os.PathLike[str] | None = None,
 ) -> Figure:
-    """Draw a molecule as a skeleton: carbons are corners, hydrogens are part of the label they belong to.
+    """Draw the skeletal formula of a molecule: carbons are corners, hydrogens are part of their neighbour's label.
 
-    A hydrogen stands for itself where one of its bonds is marked. Charges are shown where the bonds alone
-    tell them: on nitrogen with four, and on the oxygen beside it with one. The same molecule gives the same picture.
+    A hydrogen is drawn as an atom of its own where one of its bonds is marked. Charges are shown where they follow
+    from the bonds: plus on a nitrogen with four, minus on the oxygen beside it with one. Coordinates come from RDKit
+    (``pip install 'butfor[molecules]'``); without it, the molecule is laid out like any other graph. The same
+    molecule gives the same picture.
 
     Args:
-        symbols: the element of each atom.
-        bonds: atom, atom and kind, one of `KINDS`; a bond may be given in both directions.
+        symbols: the element of each atom; any text will do.
+        bonds: two atoms and the kind of each bond: "single", "double", "triple", "aromatic", or "" if unknown. A
+            bond may be given in both directions.
         removed: bonds that the counterfactual deletes.
-        added: bonds that it adds; they do not change where the atoms stand.
-        truth: bonds known to matter, marked by a soft halo.
-        title: above the molecule.
-        caption: below it.
-        path: where to save the picture, as its ending says: .png, .svg or .pdf.
+        added: bonds that it adds; they do not influence where the atoms stand.
+        truth: bonds known to matter, highlighted.
+        title: text above the molecule.
+        caption: text below it.
+        path: file to save the picture in; its name ends in .png, .svg or .pdf.
 
     Returns:
-        A figure of its own, that pyplot does not know of.
+        A figure that pyplot does not manage, so there is nothing to close.
 
     Raises:
         InputError: matplotlib is not installed, the picture cannot be saved there, or atoms and bonds
@@ -97,7 +102,7 @@ def draw_molecule(
 
 
 def _frame(figure: Figure, sketch: Sketch, title: str, caption: str) -> tuple[Axes, tuple[float, float]]:
-    """Write the words; give back axes whose coordinates are points, and their size."""
+    """Write title, caption and legend; return axes for the molecule, with points as coordinates, and their size."""
     from matplotlib.lines import Line2D
 
     width, height = SIZE[0] * 72, SIZE[1] * 72
@@ -137,14 +142,14 @@ def _frame(figure: Figure, sketch: Sketch, title: str, caption: str) -> tuple[Ax
 
 
 class _Pen:
-    """Draws a sketch into axes; all lengths are points."""
+    """Draws a sketch into axes. All lengths are in points, and positions are complex numbers."""
 
     def __init__(self, axes: Axes, sketch: Sketch, size: tuple[float, float]) -> None:
         from matplotlib.font_manager import FontProperties
         from matplotlib.textpath import TextToPath
 
         self.axes, self.sketch = axes, sketch
-        flat = sketch.place(size[0] / size[1])
+        flat, self.rings = depict(sketch.symbols, sketch.bonds, aspect=size[0] / size[1])
         span = np.ptp(flat, axis=0)
         # Labels at the sides stick out by about one bond.
         self.unit = float(min(LONGEST, size[0] / (span[0] + 2.4), size[1] / (span[1] + 1.4)))
@@ -153,11 +158,11 @@ class _Pen:
         self.letter = float(np.clip(LETTER * self.unit, SMALLEST, LARGEST))
         self.font = FontProperties(family=FONT)
         self._measure = TextToPath().get_text_width_height_descent
-        # A carbon is a corner, unless nothing else shows that it is there.
+        # A carbon without bonds has a label: there is no corner to show it.
         self.named = [symbol != "C" or not others for symbol, others in zip(sketch.symbols, sketch.near, strict=True)]
 
     def draw(self) -> None:
-        """Halos, then bonds, then letters."""
+        """Draw highlights, then bonds, then labels."""
         from matplotlib.collections import LineCollection
 
         thin, thick = float(np.clip(0.038 * self.unit, 0.6, 1.6)), float(np.clip(0.075 * self.unit, 1.4, 3.2))
@@ -199,11 +204,11 @@ class _Pen:
                 self._label(atom)
 
     def _lines(self, pair: Pair, kind: str) -> list[NDArray[np.complex128]]:
-        """The lines of a bond, clear of the letters at its ends."""
+        """The lines of a bond, which leave space for the labels at its ends."""
         start, stop = self.points[list(pair)]
         along = (stop - start) / abs(stop - start) if abs(stop - start) > 1e-6 else 1 + 0j
         across = 1j * along
-        # Two thick lines need more room than two thin ones.
+        # The lines of removed bonds are thicker.
         gap = GAP * self.unit * (1.25 if pair in self.sketch.removed else 1)
         ends = np.array([start + along * self._clear(pair[0], along), stop - along * self._clear(pair[1], -along)])
         side = self._inner_side(pair, along) if kind in ("double", "aromatic") else 0
@@ -217,13 +222,13 @@ class _Pen:
         return [ends, ends + across * gap * side + along * cut * [1, -1] * self.unit]
 
     def _inner_side(self, pair: Pair, along: complex) -> int:
-        """On which side a double bond has its second line: inside a ring, else where there are more neighbours."""
+        """The side of a double bond's second line: inside its ring, or where more neighbours are; 0 if on both."""
         here = self.points[list(pair)].mean()
-        rings = [ring for ring in self.sketch.rings if set(pair) <= set(ring)]
+        rings = [ring for ring in self.rings if set(pair) <= set(ring)]
         if rings:
             bonds = self.sketch.bonds
 
-            def doubles(ring: Ring) -> int:
+            def doubles(ring: tuple[int, ...]) -> int:
                 return sum(KINDS[kind] == 2 for (u, v), kind in bonds.items() if u in ring and v in ring)
 
             best = max(rings, key=lambda ring: (len(ring) == 6, doubles(ring), -len(ring)))
@@ -236,7 +241,7 @@ class _Pen:
         return 1 if balance >= 0 else -1
 
     def _curve(self, pair: Pair) -> NDArray[np.complex128]:
-        """An added bond joins atoms that may stand anywhere: it is bent where it would run over others."""
+        """The line of an added bond, bent if a straight one would run over other atoms."""
         start, stop = self.points[list(pair)]
         others = np.delete(self.points, list(pair))
         at = np.linspace(0, 1, 41)
@@ -258,7 +263,7 @@ class _Pen:
         return float(self._measure(words, self.font, ismath=False)[0])
 
     def _clear(self, atom: int, along: complex) -> float:
-        """How far from an atom a bond in this direction begins."""
+        """How far from the middle of an atom a bond in this direction begins."""
         if not self.named[atom]:
             return 0.0
         half = complex(self._width(self.sketch.symbols[atom], self.letter) / 2, 0.37 * self.letter)
@@ -267,7 +272,7 @@ class _Pen:
         return min(edge, 0.42 * self.unit)
 
     def _label(self, atom: int) -> None:
-        """The symbol, its hydrogens on the side that is free, and its charge where no bond is."""
+        """Write the symbol of an atom, its hydrogens on a free side, and its charge away from the bonds."""
         symbol, count = self.sketch.symbols[atom], self.sketch.hydrogens[atom]
         charge = self.sketch.charges[atom]
         here, size = self.points[atom], self.letter
@@ -279,7 +284,7 @@ class _Pen:
             beside = (self._width(symbol, size) + self._width(words, size)) / 2
             spots = [complex(beside, 0), complex(-beside, 0), complex(0, -1.05 * size), complex(0, 1.05 * size)]
             if not lines and symbol not in ("C", "N", "P"):
-                spots.reverse()  # water is written H₂O, but ammonia NH₃
+                spots.reverse()  # H₂O, but NH₃
             spot = max(spots, key=lambda spot: (round(self._room(here, spot, lines), 2), -spots.index(spot)))
             lines.append(spot)
             there = here + spot
@@ -293,7 +298,7 @@ class _Pen:
             self.axes.text(there.real, there.imag, words, size=0.72 * size, zorder=6, gid="charge", **look)
 
     def _room(self, here: complex, spot: complex, lines: Sequence[complex]) -> float:
-        """How well something stands beside an atom: away from its bonds and from other atoms."""
+        """How free a spot beside an atom is: the farther from its bonds and from other atoms, the higher."""
         angle = min((self._angle(spot, line) for line in lines), default=np.pi)
         gaps = np.abs(self.points - here - spot)
         nearest = float(gaps[np.abs(self.points - here) > 1e-6].min(initial=np.inf)) / self.unit

@@ -7,46 +7,36 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from butfor.errors import InputError
-from butfor.plotting.molecules.rings import smallest_rings
-from butfor.plotting.molecules.skeleton import lay_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from butfor.plotting.molecules.rings import Ring
 
 __all__ = ["KINDS", "Pair", "Sketch"]
 
 Pair = tuple[int, int]
 
-# How many lines a kind of bond has; a bond of unknown kind is drawn as a single one.
+# How many lines a bond of each kind has; one of unknown kind is drawn as a single bond.
 KINDS = {"single": 1, "double": 2, "triple": 3, "aromatic": 2, "": 1}
 
-# More atoms of one element without any bond than this are counted below the picture, not drawn: some
+# Where more atoms of one element than this have no bonds, they are counted below the picture instead of drawn: some
 # molecules of Mutagenicity have lost most of their bonds.
 LOOSE = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Sketch:
-    """What is drawn of a molecule; atoms are named by their position among those that are.
+    """What is drawn of a molecule. Atoms are numbered anew, without those that are not drawn.
 
     Attributes:
-        atoms: original positions of the atoms that are drawn.
-        symbols: their elements.
-        hydrogens: how many hydrogens are part of each label.
+        symbols: the element of each atom.
+        hydrogens: how many hydrogens are part of its label.
         charges: +1, -1 or 0.
-        bonds: the bonds between them with their kinds.
+        bonds: the two atoms of each bond, and its kind.
         removed, added, truth: the marked bonds.
         near: the neighbours of each atom.
-        rings: a smallest set of smallest rings.
-        loose: elements of which many atoms have no bond, with the number of these atoms; they are not drawn.
+        loose: how many atoms without bonds are not drawn, by element.
     """
 
-    atoms: list[int]
     symbols: list[str]
     hydrogens: list[int]
     charges: list[int]
@@ -55,7 +45,6 @@ class Sketch:
     added: list[Pair]
     truth: list[Pair]
     near: list[list[int]]
-    rings: list[Ring]
     loose: dict[str, int]
 
     @classmethod
@@ -79,15 +68,15 @@ class Sketch:
             "added": _pairs("added", added, kinds, len(symbols)),
             "truth": _pairs("ground-truth", truth, kinds, len(symbols)),
         }
-        loud = {atom for pairs in marked.values() for pair in pairs for atom in pair}
+        marked_atoms = {atom for pairs in marked.values() for pair in pairs for atom in pair}
         near = _neighbours(len(symbols), kinds)
         hidden = Counter[int]()
         names = {atom: str(symbol) for atom, symbol in enumerate(symbols)}
         for atom, symbol in enumerate(symbols):
-            if symbol == "H" and atom not in loud and len(near[atom]) == 1 and symbols[near[atom][0]] != "H":
+            if symbol == "H" and atom not in marked_atoms and len(near[atom]) == 1 and symbols[near[atom][0]] != "H":
                 hidden[near[atom][0]] += 1
                 del names[atom]
-        loose = [atom for atom in names if not near[atom] and atom not in loud]
+        loose = [atom for atom in names if not near[atom] and atom not in marked_atoms]
         many = {symbol: count for symbol, count in Counter(names[atom] for atom in loose).items() if count > LOOSE}
         if len(loose) == len(names):
             many = {}  # a picture without any atom would say nothing
@@ -97,31 +86,19 @@ class Sketch:
         index = {atom: position for position, atom in enumerate(names)}
         drawn = {(index[u], index[v]): kind for (u, v), kind in kinds.items() if u in index and v in index}
         charges = _charges(symbols, kinds, near)
-        near = _neighbours(len(index), drawn)
         return cls(
-            atoms=list(index),
             symbols=list(names.values()),
             hydrogens=[hidden[atom] for atom in index],
             charges=[charges[atom] for atom in index],
             bonds=drawn,
-            near=near,
-            rings=smallest_rings(near),
+            near=_neighbours(len(index), drawn),
             loose=many,
             **{name: [(index[u], index[v]) for u, v in pairs] for name, pairs in marked.items()},
         )
 
-    def place(self, aspect: float = 1.0) -> NDArray[np.float64]:
-        """A position for each atom, in units of one bond, for a room of this width over height."""
-        multiple = Counter[int]()
-        for pair, kind in self.bonds.items():
-            for atom in pair:
-                multiple[atom] += KINDS[kind] - 1 if kind != "aromatic" else 0
-        straight = {atom for atom, count in multiple.items() if count >= 2 and len(self.near[atom]) == 2}
-        return lay_out(self.near, self.rings, straight, aspect)
-
 
 def _checked_bonds(symbols: Sequence[str], bonds: Iterable[tuple[int, int, str]]) -> dict[Pair, str]:
-    """Each bond once, from the lower atom to the higher."""
+    """Each bond once, from the lower atom to the higher, in an order that does not depend on how they were given."""
     if not len(symbols):
         raise InputError("there are no atoms to draw; give the symbol of at least one")
     kinds: dict[Pair, str] = {}
@@ -131,7 +108,7 @@ def _checked_bonds(symbols: Sequence[str], bonds: Iterable[tuple[int, int, str]]
             raise InputError(f"the bond {u}–{v} is of kind {kind!r}; known are {', '.join(map(repr, KINDS))}")
         if kinds.setdefault(pair, kind) != kind:
             raise InputError(f"the bond {u}–{v} is given twice, as {kinds[pair]!r} and as {kind!r}; give it once")
-    return kinds
+    return dict(sorted(kinds.items()))
 
 
 def _pair(what: str, u: int, v: int, num_atoms: int) -> Pair:
@@ -163,7 +140,7 @@ def _neighbours(num_atoms: int, pairs: Iterable[Pair]) -> list[list[int]]:
 
 
 def _charges(symbols: Sequence[str], kinds: dict[Pair, str], near: Sequence[Sequence[int]]) -> Counter[int]:
-    """Nitro groups come without charges in the data; a nitrogen with four bonds cannot be anything but positive."""
+    """Charges that follow from the bonds: data sets give nitro groups none, but nitrogen with four bonds has one."""
     orders, unsure, charges = Counter[int](), set[int](), Counter[int]()
     for pair, kind in kinds.items():
         for atom in pair:

@@ -1,0 +1,108 @@
+"""Reading files that may be damaged, of another kind, or no files at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from butfor.boundary.limits import check_size
+from butfor.errors import ButforError, GraphError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["check_file", "from_json", "read_bytes", "read_json", "reading"]
+
+_LONGEST = 300
+
+
+@contextmanager
+def reading(path: Path | str, error: type[ButforError] = GraphError, kind: str = "") -> Iterator[None]:
+    """Whatever is raised inside becomes one sentence about the file.
+
+    Put nothing but the call into the parser of somebody else inside: a damaged file can make it raise anything, while a
+    defect of our own must show.
+
+    Args:
+        path: the file.
+        error: the class of the error.
+        kind: what the file should have been, such as "as .npz".
+
+    Raises:
+        error: the file cannot be read.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a damaged file makes a parser say is said better below
+            yield
+    except (ButforError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except OSError as problem:
+        raise error(f"cannot read {path}: {_said(problem.strerror or problem)}") from problem
+    except BaseException as problem:  # a panic in Rust code is no Exception
+        said = _said(problem) or type(problem).__name__
+        raise error(f"{path} cannot be read{f' {kind}' * bool(kind)}: {said}") from problem
+
+
+def _said(problem: object) -> str:
+    """In one line, and not too long."""
+    words = " ".join(str(problem).split())
+    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
+
+
+def check_file(path: Path, error: type[ButforError] = GraphError, *, pipe: bool = False) -> None:
+    """Refuse a path that is no file, or one larger than the memory allowed; nothing is opened.
+
+    Opening a pipe waits for a writer, and a device may never end; so pipes are let through only where asked for.
+
+    Raises:
+        error: naming the path.
+    """
+    with reading(path, error):
+        found = os.stat(path)  # noqa: PTH116 (a Path with a NUL in it raises here as well)
+    if stat.S_ISDIR(found.st_mode):
+        raise error(f"cannot read {path}: it is a folder, not a file")
+    if not stat.S_ISREG(found.st_mode) and not (pipe and stat.S_ISFIFO(found.st_mode)):
+        raise error(f"cannot read {path}: it is no regular file but a pipe, socket or device")
+    check_size(found.st_size, str(path), error)
+
+
+def read_bytes(path: Path, error: type[ButforError] = GraphError, *, pipe: bool = False) -> bytes:
+    """All that is in a file.
+
+    Raises:
+        error: it cannot be read.
+    """
+    check_file(path, error, pipe=pipe)
+    with reading(path, error):
+        return path.read_bytes()
+
+
+def read_json(path: Path, error: type[ButforError], *, pipe: bool = False) -> Any:
+    """What a JSON file holds.
+
+    Raises:
+        error: it cannot be read or is not JSON.
+    """
+    content = read_bytes(path, error, pipe=pipe)
+    with reading(path, error, "as JSON"):
+        return from_json(content)
+
+
+def from_json(content: bytes) -> Any:
+    """What JSON says; neither NaN nor Infinity, which are no JSON.
+
+    Raises:
+        ValueError: it is not JSON.
+        RecursionError: it is nested too deeply.
+    """
+    return json.loads(content.decode("utf-8"), parse_constant=_no_number)
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no number")

@@ -1,0 +1,30 @@
+"""What a graph is, in a few plain values that fit into a JSON file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from butfor.graph.fingerprint import graph_fingerprint
+from butfor.graph.validate import validate
+
+if TYPE_CHECKING:
+    import os
+
+    from torch_geometric.data import Data
+
+__all__ = ["describe"]
+
+
+def describe(data: Data, path: str | os.PathLike[str] | None = None) -> dict[str, object]:
+    """Return name, seed or path, sizes, and the graph's fingerprint: the same that results carry as ``graph_id``.
+
+    Two graphs with the same fingerprint get the same predictions. Labels and masks do not count.
+
+    Raises:
+        GraphError: if the graph is malformed.
+    """
+    validate(data)
+    info: dict[str, object] = {} if path is None else {"path": str(path)}
+    info.update({key: data[key] for key in ("name", "seed", "class_names") if key in data})
+    info.update(nodes=data.x.size(0), edges=data.edge_index.size(1), features=data.x.size(1))
+    return {**info, "sha256": graph_fingerprint(data)}

@@ -1,0 +1,221 @@
+"""Changing a feature of a node; and which features may change to which values.
+
+*Applied*: the entry of the feature matrix is set. *Softened*: it moves from the old value to the new one as the edit's
+weight falls from 1 to 0. *Recorded* as a `Change`, and *told* as "with feature 2 of node 17 at 1 instead of 0".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import torch
+
+from butfor.boundary.arguments import as_items, is_finite, is_number, is_whole
+from butfor.boundary.json_values import Misfit, number, shown, whole
+from butfor.edits.costs import check_cost, check_count
+from butfor.edits.telling import shortened
+from butfor.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from numpy.typing import NDArray
+
+    from butfor.graph.graph import Graph
+    from butfor.graph.neighbourhood import Neighbourhood
+
+__all__ = ["Change", "Changes", "Features"]
+
+
+@dataclass(frozen=True, order=True)
+class Change:
+    """A feature of a node has another value."""
+
+    node: int
+    feature: int
+    before: float
+    after: float
+
+    kind: ClassVar[str] = "change"
+
+    @property
+    def plain(self) -> list[Any]:
+        """Plain data for JSON."""
+        return [self.kind, self.node, self.feature, self.before, self.after]
+
+    @classmethod
+    def read(cls, values: Sequence[Any]) -> Change:
+        """From plain data, without the kind.
+
+        Raises:
+            Misfit: it is something else.
+        """
+        if len(values) != 4:
+            raise Misfit(f"a change has a node, a feature and two values, not {shown(list(values))}")
+        node, feature = (whole(end, f"a number in the change {shown(list(values))}") for end in values[:2])
+        before, after = (number(value, f"a value in the change {shown(list(values))}") for value in values[2:])
+        return cls(node, feature, before, after)
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The nodes that it touches."""
+        return (self.node,)
+
+    def told(self, name: Callable[[int], str], arrow: str) -> str:  # noqa: ARG002 (a feature has no direction)
+        """The change in words, with a name for the node."""
+        return f"feature {self.feature} of node {name(self.node)} at {self.after:g} instead of {self.before:g}"
+
+    @classmethod
+    def tell_all(cls, told: list[str]) -> str:
+        """Several of them as a part of a sentence."""
+        return f"with {', '.join(shortened(told))}"
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """Features that edits set: the position of the node, the feature, its values, and the edit of each."""
+
+    node: NDArray[np.int64]
+    feature: NDArray[np.int64]
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+    edit: NDArray[np.int64]
+
+    @classmethod
+    def none(cls) -> Changes:
+        """No changes."""
+        nothing, values = np.empty(0, np.int64), np.empty(0)
+        return cls(nothing, nothing, values, values, nothing)
+
+    def records(self, chosen: NDArray[np.bool_], ids: NDArray[np.int64]) -> list[Change]:
+        """What the chosen edits change; ``ids`` are the original ids of positions."""
+        mine = chosen[self.edit]
+        parts = (ids[self.node[mine]], self.feature[mine], self.before[mine], self.after[mine])
+        return [Change(*values) for values in zip(*(part.tolist() for part in parts), strict=True)]
+
+    @property
+    def slots(self) -> NDArray[np.int64] | None:
+        """A number for each change, the same for those that set the same feature; None if no two do."""
+        if not len(self.edit):
+            return None
+        slots: NDArray[np.int64] = self.node * (self.feature.max() + 1) + self.feature
+        return None if len(np.unique(slots)) == len(slots) else slots
+
+
+@dataclass(frozen=True)
+class Features:
+    """Node features that may have another value; each value is one edit, and a feature has only one.
+
+    Attributes:
+        values: "flip" for features that are 0 or 1; or the values that a feature may be set to.
+        between: instead of values, the two ends of a range, tried at ``steps`` values evenly spaced.
+        columns: which features; by default all.
+        nodes: of which nodes; by default those within ``within`` hops of the target.
+        within: 0 for the target itself; of a whole graph all nodes count as the target.
+        steps: into how many values a range is divided.
+        cost: what each change costs.
+    """
+
+    values: Literal["flip"] | Sequence[float] = "flip"
+    between: tuple[float, float] | None = None
+    columns: Sequence[int] | None = None
+    nodes: Collection[int] | None = None
+    within: int = 0
+    steps: int = 5
+    cost: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.values is None or (isinstance(self.values, str) and self.values != "flip"):
+            raise InputError(f"feature values are {self.values!r}; give 'flip' or a list of numbers")
+        if self.between is not None and (
+            not isinstance(self.between, (list, tuple))
+            or len(self.between) != 2
+            or not all(map(is_number, self.between))
+        ):
+            raise InputError(f"between is {self.between!r}; give the two ends of a range")
+        if self.between is not None and not self.between[0] < self.between[1]:
+            raise InputError(f"a feature between {self.between[0]} and {self.between[1]} has no room; give low < high")
+        for name in ("columns", "nodes", "values"):
+            value = getattr(self, name)
+            if value is not None and not (name == "values" and isinstance(value, str)):
+                object.__setattr__(self, name, as_items(value, f"{name} of features"))
+        for name in ("columns", "nodes"):
+            value = getattr(self, name)
+            if value is not None and not all(map(is_whole, value)):
+                raise InputError(f"{name} of features is {value!r}; give a list of whole numbers")
+        if not is_whole(self.within) or self.within < 0:
+            raise InputError(f"within is {self.within!r}; give a whole number of hops")
+        if not is_whole(self.steps) or self.steps < 2:
+            raise InputError(f"steps is {self.steps}; a range has two ends at least")
+        if self.between is not None:
+            check_count(int(self.steps), f"a range of {self.steps} steps")
+        if not isinstance(self.values, str) and not all(map(is_finite, self.values)):
+            raise InputError(f"a feature cannot be set to {list(self.values)}; give finite numbers")
+        if not all(map(is_finite, self._choices or ())):
+            raise InputError(f"a feature cannot be set to {self._choices}; give finite numbers")
+        check_cost(self.cost, "a changed feature")
+
+    @property
+    def _choices(self) -> list[float] | None:
+        """The values to try; None to flip."""
+        if self.between is not None:
+            with np.errstate(over="ignore", invalid="ignore"):  # ends too far apart give values that are refused
+                return [float(value) for value in np.linspace(*self.between, self.steps)]
+        return None if isinstance(self.values, str) else [float(value) for value in self.values]
+
+    def check(self, graph: Graph) -> None:
+        """Refuse nodes and features that the graph does not have.
+
+        Raises:
+            InputError: naming the first of them.
+        """
+        width = graph.x.size(1)
+        for column in self.columns or ():
+            if not 0 <= column < width:
+                raise InputError(f"feature {column} is not in this graph (0 to {width - 1})")
+        for node in self.nodes or ():
+            graph.check_node(node)
+
+    @property
+    def plain(self) -> tuple[object, ...]:
+        """The rule in one way of writing it, however it was written."""
+        columns = None if self.columns is None else sorted(set(self.columns))
+        nodes = None if self.nodes is None else sorted(set(self.nodes))
+        choices = None if self._choices is None else sorted(set(self._choices))
+        return columns, nodes, choices, self.within, float(self.cost)
+
+    def changes(
+        self, graph: Graph, near: Neighbourhood, around: Neighbourhood
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        """What may change: positions of nodes, features, what they are and what they may be.
+
+        Raises:
+            InputError: a feature that is to be flipped is neither 0 nor 1.
+        """
+        close = around.nodes[around.distance <= self.within] if self.nodes is None else np.array(list(self.nodes))
+        positions = np.flatnonzero(np.isin(near.nodes, close))
+        columns = np.arange(graph.x.size(1)) if self.columns is None else np.array(self.columns, dtype=np.int64)
+        rows = torch.from_numpy(near.nodes[positions]).to(graph.x.device)
+        count = 1 if self._choices is None else len(self._choices)
+        what = f"changing {len(columns)} features of {len(positions)} nodes to {count} values each"
+        check_count(len(positions) * len(columns) * count, what)
+        node, feature = (part.ravel() for part in np.meshgrid(positions, columns, indexing="ij"))
+        before = graph.x[rows].cpu().double().numpy()[:, columns].ravel()
+        if self._choices is None:
+            odd = np.flatnonzero((before != 0) & (before != 1))
+            if len(odd):
+                first = odd[0]
+                raise InputError(
+                    f"feature {feature[first]} of node {near.nodes[node[first]]} is {before[first]:g}; only 0 and 1 "
+                    "can be flipped, so give the values it may have: Features(values=[...])"
+                )
+            return node, feature, before, 1 - before
+        if not graph.x.is_floating_point() and not all(value.is_integer() for value in self._choices):
+            raise InputError(f"features of this graph are whole numbers and cannot be set to {self._choices}")
+        node, feature, before = np.repeat(node, count), np.repeat(feature, count), np.repeat(before, count)
+        after = np.resize(np.array(self._choices), len(before))
+        # Setting a feature to what it is would be no edit; stored numbers are rounded to the graph's own kind.
+        other = torch.from_numpy(after).to(graph.x.dtype).double().numpy() != before
+        return node[other], feature[other], before[other], after[other]

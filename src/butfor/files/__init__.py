@@ -1,1 +1,0 @@
-"""Files and text from outside: read under guard, written whole or not at all."""

@@ -1,0 +1,14 @@
+"""How edges are named: by a user, and by a key that does not depend on how they were written."""
+
+from __future__ import annotations
+
+__all__ = ["Edge", "EdgeKey", "Relation"]
+
+# The type of an edge in a graph of several node types: source type, name, target type.
+Relation = tuple[str, str, str]
+
+# An edge as a user writes it: two nodes, in a graph of several node types with its relation.
+Edge = tuple[int, int] | tuple[Relation, int, int]
+
+# The number of its relation (0 where there is one type) and two node ids.
+EdgeKey = tuple[int, int, int]

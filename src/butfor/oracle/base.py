@@ -1,0 +1,105 @@
+"""What an oracle is: it answers what the model says after many sets of edits at once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from butfor.edits.edits import Edits
+
+__all__ = ["Influence", "Oracle", "Relaxation"]
+
+
+class Relaxation(ABC):
+    """The model's scores for several targets as a smooth function of one weight per edit.
+
+    Weight 1 leaves everything as it is and 0 makes the edit: an edge is gone, or there, or a feature has its
+    new value. The weights of all targets lie in one vector; those of target ``i`` are ``pointers[i]`` to
+    ``pointers[i + 1]``.
+    """
+
+    pointers: NDArray[np.int64]
+
+    @abstractmethod
+    def logits(self, weights: Tensor, degrees: Tensor | None = None) -> Tensor:
+        """One row of scores for each target, differentiable in the weights.
+
+        ``degrees``, where given, are the weights that node degrees are counted with in layers that
+        normalise by degree; otherwise degrees follow ``weights``.
+        """
+
+
+@dataclass(frozen=True)
+class Influence:
+    """What further edits can do at most.
+
+    Attributes:
+        limits: how far each of the free edits lowers the margin at most, whichever others went before it.
+        total: how far all that may follow lower it together at most.
+    """
+
+    limits: NDArray[np.float64]
+    total: float
+
+
+class Oracle(ABC):
+    """Answers for many edit sets of many targets at once."""
+
+    @abstractmethod
+    def logits(self, asked: Sequence[tuple[Edits, NDArray[np.int64]]]) -> list[Tensor]:
+        """For each target's edits and packed edit sets, one row of scores per set, by making the edits."""
+
+    @abstractmethod
+    def relax(self, asked: Sequence[Edits]) -> Relaxation | None:
+        """The relaxation for these targets; None where the model has no faithful one."""
+
+    @abstractmethod
+    def extend(
+        self,
+        edits: Edits,
+        prefixes: NDArray[np.int64],
+        candidates: NDArray[np.int64],
+        pointers: NDArray[np.int64],
+        threads: int = 1,
+    ) -> Tensor:
+        """The scores after prefix ``i`` and candidate ``j``, for j from pointers[i] to pointers[i + 1]."""
+
+    @property
+    def proves_locality(self) -> bool:
+        """Whether it follows from the model's layers that nothing beyond the neighbourhood matters to the target."""
+        return False
+
+    @abstractmethod
+    def batch_size(self, edits: Edits) -> int:
+        """How many edit sets of this target it answers in one go; a question may be cut into such pieces."""
+
+    @abstractmethod
+    def relevant(self, edits: Edits) -> NDArray[np.bool_]:
+        """Which edits can matter at all: False only where it is certain that they cannot."""
+
+    @abstractmethod
+    def equivalence_classes(self, edits: Edits) -> NDArray[np.int64]:
+        """A number for each edit; edits with the same number may be exchanged in any set, at the same cost."""
+
+    @abstractmethod
+    def influence(
+        self,
+        edits: Edits,
+        pairs: NDArray[np.float64],
+        removed: Sequence[int],
+        free: NDArray[np.int64],
+        more: int,
+    ) -> Influence | None:
+        """How far further edits can lower a margin at most; None where nothing is proved.
+
+        It holds for every set of ``removed`` and at most ``more`` of the ``free`` edits, and for each
+        combination of scores that is a row of ``pairs``.
+        """

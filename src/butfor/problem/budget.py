@@ -1,0 +1,90 @@
+"""How much a search may spend, and what it has spent."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from butfor.boundary.arguments import check_whole, is_number
+from butfor.errors import InputError
+
+__all__ = ["UNLIMITED", "Budget", "Meter"]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much a search may spend on one target.
+
+    Attributes:
+        evaluations: units of work: one for an edit set put to the oracle and one for a gradient step, and a fraction of
+            one for bounding an edit; None for no limit.
+        seconds: wall time; None for no limit.
+    """
+
+    evaluations: int | None = 3_000
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.evaluations is not None:
+            check_whole(self.evaluations, "evaluations of the budget")
+        for name, value in (("evaluations", self.evaluations), ("seconds", self.seconds)):
+            if value is not None and not (is_number(value) and value > 0):
+                raise InputError(f"a budget of {value!r} {name} allows no search; give a positive number or None")
+
+    def meter(self) -> Meter:
+        """A meter that starts now."""
+        return Meter(self)
+
+
+UNLIMITED = Budget(evaluations=None)
+
+
+@dataclass
+class Meter:
+    """What one search has spent of its budget, and on how many edited graphs the model failed.
+
+    What is counted on a meter is counted on its parent too, if it has one.
+    """
+
+    budget: Budget
+    evaluations: int = 0
+    failures: int = 0
+    parent: Meter | None = None
+    started: float = field(default_factory=time.monotonic)
+
+    def count(self, evaluations: int, failures: int = 0) -> None:
+        """Count work that was done, and edited graphs on which the model failed."""
+        self.evaluations += evaluations
+        self.failures += failures
+        if self.parent is not None:
+            self.parent.count(evaluations, failures)
+
+    def half(self) -> Meter:
+        """A meter for a part of this search, which may spend half of what is left."""
+        left, seconds = self.left, self.seconds_left
+        half = Budget(None if left is None else left // 2 or 1, None if seconds is None else seconds / 2 or 1e-9)
+        return Meter(half, parent=self)
+
+    @property
+    def left(self) -> int | None:
+        """How many evaluations are left; None if there is no limit, 0 when time is up."""
+        if self.late:
+            return 0
+        return None if self.budget.evaluations is None else max(self.budget.evaluations - self.evaluations, 0)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How many seconds are left; None if there is no limit."""
+        if self.budget.seconds is None:
+            return None
+        return max(self.budget.seconds - (time.monotonic() - self.started), 0.0)
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is up."""
+        return self.seconds_left == 0
+
+    @property
+    def spent(self) -> bool:
+        """Whether the search must end."""
+        return self.left == 0

@@ -1,0 +1,40 @@
+"""What a method found."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import InitVar, dataclass
+
+__all__ = ["Proposal"]
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a method found; nothing is a counterfactual until it is verified.
+
+    Attributes:
+        candidates: edit sets believed to reach the goal, the best first.
+        lower_bound: proved: no set that costs less reaches the goal.
+        exhausted: proved: no set of allowed edits reaches it.
+        alternatives: other sets, as cheap as the best candidate.
+        complete: proved: with the best candidate these are all sets of that cost.
+        margins: of the candidates, as far as the search knows them.
+        note: what the user should know about this search.
+    """
+
+    candidates: tuple[tuple[int, ...], ...] = ()
+    lower_bound: float = 0.0
+    exhausted: bool = False
+    alternatives: tuple[tuple[int, ...], ...] = ()
+    complete: bool = False
+    margins: tuple[float, ...] = ()
+    note: str = ""
+    evaluations: InitVar[int | None] = None
+
+    def __post_init__(self, evaluations: int | None) -> None:
+        if evaluations is not None:
+            warnings.warn(
+                "evaluations of a Proposal is no longer needed: the problem counts what it is asked",
+                DeprecationWarning,
+                stacklevel=3,
+            )

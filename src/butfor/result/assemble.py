@@ -1,0 +1,152 @@
+"""Write down what holds: a `Counterfactual` from what was settled."""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import torch
+import torch_geometric
+
+from butfor.edits.edit import KINDS
+from butfor.graph.node_names import names_of
+from butfor.predict.class_names import class_name
+from butfor.result.counterfactual import Counterfactual
+from butfor.result.schema import WHOLE_GRAPH
+from butfor.result.status import Prediction, Status
+from butfor.result.verify import verify
+from butfor.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import Tensor
+
+    from butfor.edits.edit import Edit
+    from butfor.problem.problem import Problem
+    from butfor.problem.proposal import Proposal
+    from butfor.result.context import PlotContext
+    from butfor.result.method_record import MethodRecord
+    from butfor.result.settle import Settled
+
+__all__ = ["Provenance", "assemble"]
+
+
+@dataclass(frozen=True, eq=False)
+class Provenance:
+    """What all results of one session and method have in common.
+
+    Attributes:
+        method: the method and its hyper-parameters.
+        space_id: fingerprint of what may be edited.
+        graph_id: fingerprint of the graph.
+        model_id: fingerprint of the model.
+        context: what a picture needs.
+        number: what a whole graph is called.
+    """
+
+    method: MethodRecord
+    space_id: str
+    graph_id: str
+    model_id: str
+    context: PlotContext
+    number: int = 0
+
+
+def assemble(settled: Settled, provenance: Provenance) -> Counterfactual:
+    """The result for one target; alternatives are verified here, one by one."""
+    problem, proposal, chosen = settled.problem, settled.proposal, settled.chosen
+    predictor, near = problem.predictor, problem.edits.neighbourhood
+    status = _status(settled)
+    edits = problem.edits.records(chosen)
+    others = [other for other in proposal.alternatives if other != chosen] if settled.logits is not None else []
+    alternatives = tuple(problem.edits.records(other) for other in others if verify(problem, other).reached)
+    all_known = proposal.complete and chosen in proposal.candidates[:1] and len(alternatives) == len(others)
+    named = {node for some in (edits, *alternatives) for edit in some for node in edit.nodes}
+    return Counterfactual(
+        target=_target(problem, provenance.number),
+        status=status,
+        before=_prediction(problem, problem.logits, provenance.context),
+        after=None if settled.logits is None else _prediction(problem, settled.logits, provenance.context),
+        edits=edits,
+        cost=problem.edits.cost(chosen),
+        lower_bound=None if status is Status.IMPOSSIBLE else proposal.lower_bound,
+        task=predictor.task,
+        nodes=near.num_nodes,
+        edges=problem.edits.num_edges,
+        directed=problem.graph.directed,
+        goal=problem.goal,
+        method=provenance.method,
+        evaluations=settled.evaluations,
+        seed=problem.seed,
+        space_id=provenance.space_id,
+        graph_id=provenance.graph_id,
+        model_id=provenance.model_id,
+        alternatives=alternatives,
+        necessity=_necessity([edits, *alternatives]) if all_known else None,
+        node_type=predictor.node_type,
+        note=_note(problem, proposal),
+        names=names_of(problem.graph.data, {*problem.target, *named}),
+        versions=versions(),
+        hops=near.hops,
+        flow=predictor.flow,
+        verified_on=None if settled.logits is None else WHOLE_GRAPH,
+        _context=provenance.context,
+    )
+
+
+def _status(settled: Settled) -> Status:
+    problem, proposal = settled.problem, settled.proposal
+    if problem.reached:
+        return Status.REACHED
+    if settled.logits is None:
+        return Status.IMPOSSIBLE if proposal.exhausted else Status.UNKNOWN
+    cost = problem.edits.cost(settled.chosen)
+    # Rounding apart: sums of the same costs in another order must not turn a proof into a doubt.
+    proved = cost <= proposal.lower_bound + problem.edits.rounding(cost)
+    return Status.OPTIMAL if proved else Status.FOUND
+
+
+def _target(problem: Problem, number: int) -> int | tuple[int, int]:
+    """What a target is called in its result."""
+    nodes, types = problem.target, problem.graph.types
+    if problem.predictor.task == "graph":
+        return number
+    if problem.predictor.task == "link":
+        return nodes[0], nodes[1]
+    return nodes[0] if types is None else types.local(nodes[0])[1]
+
+
+def _prediction(problem: Problem, logits: Tensor, context: PlotContext) -> Prediction:
+    label, threshold = int(logits.argmax()), problem.predictor.threshold
+    name = class_name(context.class_names, label)
+    if threshold is not None:
+        return Prediction(label, name, None, float(logits[1]) + threshold)
+    return Prediction(label, name, float(logits.softmax(-1)[label]))
+
+
+def _necessity(sets: Sequence[Sequence[Edit]]) -> tuple[tuple[Edit, float], ...]:
+    """The share of the sets that contain each edit."""
+    counts = Counter(edit for edits in sets for edit in edits)
+    ordered = sorted(counts, key=lambda edit: (KINDS.index(type(edit)), str(edit.plain)))
+    return tuple((edit, counts[edit] / len(sets)) for edit in ordered)
+
+
+def _note(problem: Problem, proposal: Proposal) -> str:
+    failures = problem.meter.failures
+    failed = f"On {failures} of the edited graphs tried the model failed or gave no numbers; it says nothing there."
+    return " ".join(filter(None, [problem.note, proposal.note, failed if failures else ""]))
+
+
+@cache
+def versions() -> dict[str, str]:
+    """What results are computed with."""
+    return {
+        "butfor": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "torch_geometric": torch_geometric.__version__,
+    }
