@@ -16,7 +16,6 @@ import torch
 
 import butfor
 from butfor.graph.graph import Graph
-from butfor.session import Session
 
 GENERATORS = butfor.datasets.GENERATORS
 
@@ -25,7 +24,7 @@ def by_noise(seed: int) -> list[tuple[int, int, float]]:
     """Hops to the nearest noise edge, nodes at that distance, and the share of them predicted right."""
     data = GENERATORS["tree-grid"](seed)
     model, _ = butfor.models.trained_gcn(data, seed=seed)
-    classes = Session.of(model, data).classes
+    classes = butfor.prepare(model, data).classes
     u, v = data.edge_index.numpy()
     motif = data.node_motif.numpy()
     tree = (np.maximum(u, v) - 1) // 2 == np.minimum(u, v)

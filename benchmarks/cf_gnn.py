@@ -20,7 +20,6 @@ import torch
 
 import butfor
 from butfor.paper.dense_cf_gnn import dense_cf_gnn
-from butfor.session import Session
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -45,13 +44,14 @@ def compare(name: str, choices: str, sample: int, epochs: int, seed: int | None)
     make = butfor.CFGNN.published if choices == "published code" else butfor.CFGNN
     method = make(epochs=epochs, momentum=0.9 if name == "ba_shapes" else 0.0)
     nodes = data.test_mask.nonzero().flatten().tolist()
-    butfor.explain(model, data, nodes[:2], make(epochs=2))  # compiles the kernels, or loads them
+    session = butfor.prepare(model, data)
+    session.explain(nodes[:2], make(epochs=2))  # compiles the kernels, or loads them
 
     start = time.perf_counter()
-    results = {result.target: result for result in butfor.explain(model, data, nodes, method)}
+    results = {result.target: result for result in session.explain(nodes, method)}
     fast = (time.perf_counter() - start) / len(nodes)
 
-    before = Session.of(model, data).classes
+    before = session.classes
     chosen = nodes if not sample else [nodes[i] for i in np.linspace(0, len(nodes) - 1, sample).astype(int)]
     start = time.perf_counter()
     dense = {node: dense_cf_gnn(model, data, node, int(before[node]), method) for node in chosen}

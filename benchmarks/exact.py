@@ -29,7 +29,6 @@ import butfor
 from benchmarks.cf_gnn import DATASETS, REFERENCE, load
 from butfor.evaluation import Measure, evaluate
 from butfor.paper.dense_cf_gnn import dense_cf_gnn
-from butfor.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,11 +62,12 @@ def proofs(name: str, seed: int | None, evaluations: int | None, threads: int) -
     model, data = load(name, seed)
     start = time.perf_counter()
     method, budget = butfor.Exact(all_smallest=True, threads=threads), butfor.Budget(evaluations)
-    results = butfor.explain(model, data, data.test_mask, method, budget=budget, progress=True)
+    session = butfor.prepare(model, data)
+    results = session.explain(data.test_mask, method, budget=budget, progress=True)
     seconds = time.perf_counter() - start
-    classes = Session.of(model, data).classes
+    classes = session.classes
     paper = butfor.CFGNN.published(momentum=0.9 if name == "ba_shapes" else 0.0)
-    solved = {result.target for result in butfor.explain(model, data, data.test_mask, paper) if result.found}
+    solved = {result.target for result in session.explain(data.test_mask, paper) if result.found}
     every = evaluate(results, data, classes, motifs=True)
     some = evaluate([result for result in results if result.target in solved], data, classes, motifs=True)
     gaps = [result.cost - (result.lower_bound or 0) for result in results if result.found]
@@ -89,7 +89,7 @@ def speed(name: str, sample: int) -> None:
     model, data = load(name, None)
     model.requires_grad_(False)
     nodes = data.test_mask.nonzero().flatten().tolist()
-    before = Session.of(model, data).classes
+    before = butfor.prepare(model, data).classes
     method = butfor.CFGNN.published(momentum=0.9 if name == "ba_shapes" else 0.0)
     results = butfor.explain(model, data, nodes)  # loads the kernels
     chosen = [nodes[i] for i in np.linspace(0, len(nodes) - 1, sample).astype(int)]

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import torch
 
+import butfor
 from benchmarks.cf_gnn import DATASETS, load
-from butfor.session import Session
 
 
 def main() -> None:
@@ -20,9 +20,9 @@ def main() -> None:
     print(f"{'dataset':<12} {'nodes':>5}  {'degrees of':<22} {'same class':>10} {'probability':>12}")
     for name in DATASETS:
         model, data = load(name, None)
-        explainer = Session.of(model, data)
+        session = butfor.prepare(model, data)
         nodes = data.test_mask.nonzero().flatten().tolist()
-        problems = [explainer.builder.build((node,)) for node in nodes]
+        problems = [session.problem(node) for node in nodes]
         relaxation = problems[0].oracle.relax([problem.edits for problem in problems])
         assert relaxation is not None
         intact = torch.stack([problem.logits for problem in problems])

@@ -19,15 +19,13 @@ from benchmarks.cf_gnn import load
 from butfor.paper import PAPER, paper_row
 
 if TYPE_CHECKING:
-    from torch_geometric.data import Data
-
-    from butfor.models import PaperGCN
+    from butfor.methods import Method
 
 SHOWN = 5
 
 
-def sizes_of(model: PaperGCN, data: Data, nodes: list[int], method: butfor.Method) -> dict[int, int | None]:
-    return {node: result.size for node, result in zip(nodes, butfor.explain(model, data, nodes, method), strict=True)}
+def sizes_of(session: butfor.Session, nodes: list[int], method: Method) -> dict[int, int | None]:
+    return {node: result.size for node, result in zip(nodes, session.explain(nodes, method), strict=True)}
 
 
 def main() -> None:
@@ -35,20 +33,21 @@ def main() -> None:
     for name in ("tree_cycles", "tree_grid"):
         paper = PAPER[name.replace("_", "-")]
         model, data = load(name, None)
+        session = butfor.prepare(model, data)
         known = data.test_mask.nonzero().flatten().tolist()
         others = (~data.test_mask).nonzero().flatten().tolist()
         missing = paper.statistics.test_nodes - len(known)
         candidates = set(others)
         asked = []
         for method in (butfor.CFGNN.published(momentum=paper.momentum), butfor.KeepEgo(), butfor.RemoveEgo()):
-            row = paper_row(paper, repr(method))
+            row = paper_row(paper, method.record())
             assert row is not None
             assert row.found is not None
-            found = [size for size in sizes_of(model, data, known, method).values() if size is not None]
+            found = [size for size in sizes_of(session, known, method).values() if size is not None]
             lacking = row.found - len(found)
             # A mean of two digits, rounded or cut off, leaves a little room for the sum.
             low, high = (row.found * (row.size[0] + room) - sum(found) for room in (-0.00501, 0.00999))
-            sizes = sizes_of(model, data, others, method)
+            sizes = sizes_of(session, others, method)
             print(
                 f"{name}: {row.label} found {len(found)} of {len(known)} known nodes at {sum(found) / len(found):.2f}; "
                 f"published {row.found} of {paper.statistics.test_nodes} at {row.size[0]:.2f}; "

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -16,20 +15,17 @@ from butfor.edits.space import EditSpace
 from butfor.errors import InputError
 from butfor.graph.fingerprint import model_fingerprint
 from butfor.graph.graph import Graph
-from butfor.methods import BatchMethod, Exact, Method
+from butfor.methods import Exact, Method
+from butfor.pipeline import Batching, Pipeline
 from butfor.predict.class_names import class_names
 from butfor.predict.predictor import Predictor
 from butfor.predict.preserved import MODEL_LOCK
 from butfor.problem.budget import Budget
 from butfor.problem.builder import ProblemBuilder
 from butfor.problem.goal import Goal
-from butfor.problem.proposal import Proposal
 from butfor.problem.target import as_targets, target_nodes
-from butfor.result.assemble import Provenance, assemble
+from butfor.result.assemble import Provenance
 from butfor.result.context import PlotContext
-from butfor.result.method_record import MethodRecord
-from butfor.result.settle import Settler, to_verify
-from butfor.result.verify import verify_many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -47,31 +43,6 @@ if TYPE_CHECKING:
 __all__ = ["Explainer", "Session", "check_settings"]
 
 Shown = TypeVar("Shown")
-
-
-@dataclass(frozen=True)
-class Batching:
-    """How targets are worked on together; results do not depend on it.
-
-    Attributes:
-        columns: edge columns of the neighbourhoods that are searched together: bounds the memory of a batch.
-        targets: the largest number of targets that are prepared, searched and verified together.
-        seconds: after this time what was found is verified and handed over.
-    """
-
-    columns: int = 400_000
-    targets: int = 256
-    seconds: float = 0.5
-
-
-@dataclass(frozen=True, eq=False)
-class _Solved:
-    """A proposal that waits for its verification."""
-
-    position: int
-    problem: Problem
-    proposal: Proposal
-    seconds: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +184,9 @@ class Session:
         check_settings(method=method, budget=budget)
         check_whole(seed, "seed", 0)
         keys = [self._key(target) for target in targets]
-        return _Run(self, method or Exact(), budget or Budget(), seed).stream(keys)
+        method = method or Exact()
+        pipeline = Pipeline(self.builder, method, budget or Budget(), seed, self.provenance(method), self.batching)
+        return pipeline.stream(keys)
 
     def problem(self, target: Target = None, *, seed: int = 0) -> Problem:
         """The problem of one target, as methods get it."""
@@ -229,13 +202,7 @@ class Session:
 
     def provenance(self, method: Method) -> Provenance:
         """What all results of this session and a method have in common."""
-        return Provenance(record_of(method), self.space_id, self.graph_id, self.model_id, self._context, self.number)
-
-    @staticmethod
-    def default_settings(method: Method) -> dict[str, Any]:
-        """The settings that a method of this kind has by default, as plain data."""
-        given = {item.name: item.default for item in fields(method) if item.repr and item.default is not MISSING}  # type: ignore[arg-type]
-        return {name: record_of(value) if isinstance(value, Method) else value for name, value in given.items()}
+        return Provenance(method.record(), self.space_id, self.graph_id, self.model_id, self._context, self.number)
 
     @property
     def space_id(self) -> str:
@@ -261,107 +228,6 @@ class Session:
     @cached_property
     def _context(self) -> PlotContext:
         return PlotContext.of(self.predictor)
-
-
-class _Run:
-    """One method on many targets of a session: build, solve, verify, settle, write down."""
-
-    def __init__(self, session: Session, method: Method, budget: Budget, seed: int) -> None:
-        self.session, self.method, self.budget, self.seed = session, method, budget, seed
-        self.batching = session.batching
-        self.builder = session.builder
-        self.settler = Settler(self._search, self.builder.widen)
-        self.provenance = session.provenance(method)
-
-    def stream(self, targets: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, Counterfactual]]:
-        last = time.monotonic()
-        solved: list[_Solved] = []
-        try:
-            for positions, problems in self._batches(targets):
-                for number, problem, proposal in self._solve(problems):
-                    now = time.monotonic()
-                    solved.append(_Solved(positions[number], problem, proposal, now - last))
-                    last = now
-                    waited = sum(one.seconds for one in solved)
-                    if len(solved) == self.batching.targets or waited > self.batching.seconds:
-                        yield from self._results(solved)
-                        last = time.monotonic()
-            yield from self._results(solved)
-        except (Exception, KeyboardInterrupt):
-            # What had been found is not lost with what comes after it.
-            yield from self._results(solved)
-            raise
-
-    def _batches(self, targets: Sequence[tuple[int, ...]]) -> Iterator[tuple[list[int], list[Problem]]]:
-        """Problems to solve together: of one oracle, and few enough that they fit in memory."""
-        most = len(targets) if isinstance(self.method, BatchMethod) else self.batching.targets
-        positions: list[int] = []
-        problems: list[Problem] = []
-        columns = 0
-        for position, target in enumerate(targets):
-            if position % self.batching.targets == 0:
-                soon = targets[position : position + self.batching.targets]
-                prefetched = self.builder.prefetch(soon, self.batching.columns)
-            try:
-                problem = self.builder.build(target, self.seed, prefetched)
-            except Exception:
-                # The targets before this one do not suffer for it.
-                if problems:
-                    yield positions, problems
-                raise
-            if problems and problem.oracle is not problems[0].oracle:
-                yield positions, problems
-                positions, problems, columns = [], [], 0
-            positions.append(position)
-            problems.append(problem)
-            columns += problem.edits.neighbourhood.num_columns
-            if columns >= self.batching.columns or len(problems) == most:
-                yield positions, problems
-                positions, problems, columns = [], [], 0
-        if problems:
-            yield positions, problems
-
-    def _solve(self, problems: list[Problem]) -> Iterator[tuple[int, Problem, Proposal]]:
-        """Each problem with its number and proposal, as they are solved."""
-        todo: list[int] = []
-        for number, problem in enumerate(problems):
-            if problem.reached or not len(problem.edits):
-                # Where nothing may be edited or has to be, there is nothing to search.
-                yield number, problem, Proposal(exhausted=not problem.reached)
-            else:
-                todo.append(number)
-        if isinstance(self.method, BatchMethod) and todo:
-            metered = [problems[number].metered(self.budget) for number in todo]
-            for position, proposal in self.method.solve_batch(metered):
-                yield todo[position], metered[position], proposal
-        elif todo:
-            for number in todo:
-                yield number, *self._search(problems[number])
-
-    def _search(self, problem: Problem) -> tuple[Problem, Proposal]:
-        metered = problem.metered(self.budget)
-        return metered, self.method.solve(metered)
-
-    def _results(self, solved: list[_Solved]) -> Iterator[tuple[int, Counterfactual]]:
-        """Results of what was found, each with its position and the seconds it took; they are taken off the list."""
-        start = time.monotonic()
-        asked = [(one.problem, chosen) for one in solved for chosen in to_verify(one.problem, one.proposal)]
-        verified = iter(verify_many(asked))
-        shared = (time.monotonic() - start) / max(len(solved), 1)
-        for one in list(solved):
-            start = time.monotonic()
-            seen = [next(verified) for _ in to_verify(one.problem, one.proposal)]
-            result = assemble(self.settler.settle(one.problem, one.proposal, seen), self.provenance)
-            solved.remove(one)
-            yield one.position, replace(result, seconds=one.seconds + shared + time.monotonic() - start)
-
-
-def record_of(method: Method) -> MethodRecord:
-    """A method as plain data."""
-    settings = {
-        name: record_of(value) if isinstance(value, Method) else value for name, value in method.settings().items()
-    }
-    return MethodRecord(type(method).__name__, settings)
 
 
 def shown(results: Iterator[Shown], total: int, progress: bool) -> Iterator[Shown]:

@@ -17,7 +17,7 @@ from butfor.methods import CFGNN, Exact, Greedy, KeepEgo, RandomPerturbation, Re
 from butfor.models import save_checkpoint, trained_gcn
 from butfor.paper import PAPER
 from butfor.runs import Store
-from butfor.session import Session, record_of
+from butfor.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +89,7 @@ def _one(paper: "PaperDataset", folder: Path, seed: int, quiet: bool) -> "Counte
         job = WithinGraph(session, nodes, Search(method, seed=seed), f"{paper.title}, {name}")
         results = _explained(job, folder / f"{name}.jsonl", quiet)
         metrics = evaluate(results, data, session.classes)
-        rows.append(MetricsRow(name, record_of(method), metrics))
+        rows.append(MetricsRow(name, method.record(), metrics))
         best = best or results
     print_metrics(rows, paper)
     say("These graphs and models are fresh; the paper's are others of the same kind: numbers need not match.")

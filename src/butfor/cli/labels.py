@@ -6,10 +6,9 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from butfor.methods import CFGNN, METHODS, Method
-from butfor.session import record_of
 
 if TYPE_CHECKING:
-    from butfor.result.method_record import MethodRecord
+    from butfor.problem.method_record import MethodRecord
 
 __all__ = ["method_label"]
 
@@ -26,5 +25,5 @@ def method_label(method: MethodRecord) -> str:
 
 
 def _unusual(usual: Method, settings: dict[str, Any]) -> list[str]:
-    defaults = record_of(usual).settings
+    defaults = usual.record().settings
     return [f"{name}={value}" for name, value in settings.items() if defaults.get(name) != value]

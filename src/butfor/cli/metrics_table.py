@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from butfor.evaluation import Metrics
     from butfor.paper import PaperDataset, PaperRow
-    from butfor.result.method_record import MethodRecord
+    from butfor.problem.method_record import MethodRecord
 
 __all__ = ["MetricsRow", "print_metrics"]
 
@@ -40,7 +40,7 @@ def print_metrics(rows: Sequence[MetricsRow], paper: PaperDataset | None, title:
     lines: list[list[str]] = []
     for row in rows:
         lines.append(_measured_cells(row))
-        if paper is not None and (published := paper_row(paper, str(row.method))):
+        if paper is not None and (published := paper_row(paper, row.method)):
             lines.append(_published_cells(published, paper.statistics.test_nodes))
     print_table(["method", "found", *(metric.column for metric in METRICS.values())], lines, title=title)
 

@@ -95,6 +95,22 @@ class Changes:
         parts = (ids[self.node[mine]], self.feature[mine], self.before[mine], self.after[mine])
         return [Change(*values) for values in zip(*(part.tolist() for part in parts), strict=True)]
 
+    def applied(
+        self, chosen: NDArray[np.bool_], first_rows: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Which rows and features of a batch are set to which values.
+
+        Copy ``i`` of the neighbourhood begins at row ``first_rows[i]`` and has the edits of row ``i`` of ``chosen``.
+        """
+        copy, number = np.nonzero(chosen[:, self.edit])
+        return self.node[number] + first_rows[copy], self.feature[number], self.after[number]
+
+    def softened(
+        self, first_row: int, first_edit: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+        """Rows, features, how far each value moves as its weight falls from 1 to 0, and whose weight that is."""
+        return self.node + first_row, self.feature, self.after - self.before, self.edit + first_edit
+
     @property
     def slots(self) -> NDArray[np.int64] | None:
         """A number for each change, the same for those that set the same feature; None if no two do."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from butfor.boundary.arguments import check_whole
 from butfor.edits.addition import Additions, Within
 from butfor.edits.change import Changes
 from butfor.edits.costs import check_cost
@@ -62,6 +63,8 @@ class Rules:
             InputError: a rule names what is not in the graph, contradicts another, or does not say what an added edge
                 carries.
         """
+        if space.max_edits is not None:
+            check_whole(space.max_edits, "max_edits", 1)
         if graph.types is not None and (space.add or space.feature_rules):
             raise InputError("in a graph of several node types only edges can be deleted: leave out add and features")
         kept = _named_edges(space.protected, "protected", graph)

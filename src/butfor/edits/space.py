@@ -82,7 +82,7 @@ class EditSpace:
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} is {getattr(self, name)!r}; give True or False")
         if self.max_edits is not None:
-            check_whole(self.max_edits, "max_edits", 1)
+            check_whole(self.max_edits, "max_edits")
         if not isinstance(self.carries, Mapping) or not all(map(_is_carried, self.carries.values())):
             raise InputError(
                 f"carries is {self.carries!r}; give numbers or lists of them by field, such as {{'edge_attr': [0, 1]}}"

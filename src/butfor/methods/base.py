@@ -7,13 +7,14 @@ import sys
 import types
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from butfor.boundary.arguments import is_finite, is_whole
 from butfor.errors import InputError
 from butfor.problem.budget import Budget, Meter
+from butfor.problem.method_record import MethodRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -49,8 +50,18 @@ class Method(ABC):
         return None
 
     def settings(self) -> dict[str, Any]:
-        """The hyper-parameters as plain data, for results; those that no answer depends on are left out."""
+        """The hyper-parameters by name; those that no answer depends on are left out."""
         return {item.name: getattr(self, item.name) for item in fields(self) if item.repr}  # type: ignore[arg-type]
+
+    def record(self) -> MethodRecord:
+        """The method as plain data, for results."""
+        return MethodRecord(type(self).__name__, {name: _plain(value) for name, value in self.settings().items()})
+
+    @classmethod
+    def default_settings(cls) -> dict[str, Any]:
+        """The default of each hyper-parameter that has one, as plain data."""
+        given = {item.name: item.default for item in fields(cls) if item.repr and item.default is not MISSING}  # type: ignore[arg-type]
+        return {name: _plain(value) for name, value in given.items()}
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -71,6 +82,15 @@ class BatchMethod(Method):
         """A batch of one."""
         ((_, proposal),) = self.solve_batch([problem])
         return proposal
+
+
+def _plain(value: Any) -> Any:
+    """A hyper-parameter as JSON can hold it, so that no result is lost because a file could not hold its method."""
+    if isinstance(value, Method):
+        return value.record()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
 
 
 @cache

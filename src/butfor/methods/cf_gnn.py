@@ -13,6 +13,7 @@ from butfor.edits.edits import pack
 from butfor.errors import InputError
 from butfor.methods.base import BatchMethod, Method
 from butfor.methods.greedy import Greedy
+from butfor.problem.budget import Meter
 from butfor.problem.proposal import Proposal
 
 if TYPE_CHECKING:
@@ -140,19 +141,22 @@ class CFGNN(BatchMethod):
             else:
                 # Perhaps the model cannot tell targets side by side apart.
                 for number, problem in enumerate(problems):
-                    yield number, self.solve(problem)
+                    yield number, self.solve(replace(problem, meter=problem.meter.restarted()))
             return
         batch = _Batch(self, problems, relaxation)
         # The targets share the time: each has its own on average.
-        budget = problems[0].meter.budget
+        budget, spent = problems[0].meter.budget, problems[0].meter.evaluations
         shared = None if budget.seconds is None else budget.seconds * len(problems)
-        meter = replace(budget, seconds=shared).meter()
+        meter = Meter(replace(budget, seconds=shared), spent)
+        epoch = 0
         while not bool(batch.left.all()):
-            batch.step()
-            meter.count(1)
-            if meter.evaluations == self.epochs or meter.spent:
+            if epoch == self.epochs or meter.spent:
                 batch.final[:] = True
-            yield from batch.leave(meter.evaluations)
+            else:
+                epoch += 1
+                meter.count(1)
+                batch.step()
+            yield from batch.leave(epoch)
 
     def _make_optimizer(self, p_hat: Tensor) -> torch.optim.Optimizer:
         if self.optimizer == "adam":

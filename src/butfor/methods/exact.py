@@ -73,8 +73,8 @@ class Exact(Method):
 
     An anytime search: whenever it ends it has an incumbent and a lower bound, and the answer is `optimal` when the two
     meet. Edits that cannot matter are left out (`Oracle.relevant`), of sets that differ only in equivalent edits
-    (`Oracle.equivalence_classes`) one is tried for all, and branches are cut that cannot reach the goal (`Oracle.influence`). All
-    three rest on proofs, not on guesses.
+    (`Oracle.equivalence_classes`) one is tried for all, and branches are cut that cannot reach the goal
+    (`Oracle.influence`). All three rest on proofs, not on guesses.
 
     Among all sets of the smallest cost the most decisive is returned, the one with the largest margin for its new
     class; equal ones are decided by edge number. All of them are looked at for that if it is likely to fit into what is
@@ -231,10 +231,19 @@ class _Search:
         self.note = found.note
         self.floor = math.inf if found.exhausted else found.lower_bound
         self.reserve = found.candidates
-        if found.candidates:
-            best = found.candidates[0]
-            margin = found.margins[0] if found.margins else float(self.problem.ask([best]).margins[0])
-            self._record(self.problem.edits.cost(best), margin, best)
+        if not found.candidates:
+            return
+        best = found.candidates[0]
+        if found.margins:
+            margin = found.margins[0]
+        elif self.meter.spent:
+            margin = math.inf  # it is not known: whatever else is as cheap may be more decisive
+        else:
+            answer = self.problem.ask([best])
+            if not answer.reached[0]:
+                return
+            margin = float(answer.margins[0])
+        self._record(self.problem.edits.cost(best), margin, best)
 
     def _bounded_size(self, done: int) -> int:
         """The largest size that bounds alone rule out, given that all sets of at most ``done`` edits are.

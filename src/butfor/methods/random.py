@@ -41,8 +41,11 @@ class RandomPerturbation(Method):
         meter, generator = problem.meter, problem.generator()
         best: tuple[int, ...] | None = None
         left = self.samples
-        while left and not meter.spent:
-            count = min(left, DRAWS, meter.left or DRAWS)
+        while left:
+            room = meter.left
+            if room == 0:
+                break
+            count = min(left, DRAWS, DRAWS if room is None else room)
             p_hat = 2 * torch.rand(count, len(problem.edits), generator=generator) - 1
             sets = [
                 np.flatnonzero(row) for row in problem.edits.without_conflicts((torch.sigmoid(p_hat) < 0.5).numpy())

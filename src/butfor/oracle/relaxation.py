@@ -42,15 +42,14 @@ class ModelRelaxation(Relaxation):
         row = 0
         for edits, first in zip(asked, self.pointers, strict=False):
             near, new = edits.neighbourhood, np.resize(edits.added.edit, len(edits.new_ends))
-            heard = edits.visible
-            ends.append(edits.all_ends[:, heard] + row)
-            columns.append(np.concatenate([near.columns, np.full(len(new), -1)])[heard])
+            visible = edits.visible
+            ends.append(edits.all_ends[:, visible] + row)
+            columns.append(np.concatenate([near.columns, np.full(len(new), -1)])[visible])
             # Edges that belong to no edit share one slot behind the weights, which always holds 1.
             own = np.where(edits.edit_of < 0, self.pointers[-1], edits.edit_of + first)
-            edit_of.append(np.concatenate([own, new + first])[heard])
-            added.append((np.arange(len(own) + len(new)) >= len(own))[heard])
-            what = edits.changes
-            changes.append((what.node + row, what.feature, what.after - what.before, what.edit + first))
+            edit_of.append(np.concatenate([own, new + first])[visible])
+            added.append((np.arange(len(own) + len(new)) >= len(own))[visible])
+            changes.append(edits.changes.softened(row, first))
             row += near.num_nodes
         self._inputs = predictor.call.inputs(
             replace(edited, edge_index=np.concatenate(ends, axis=1), columns=np.concatenate(columns))

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from butfor.methods import CFGNN, KeepEgo, RandomPerturbation, RemoveEgo, RemoveSubgraph
-from butfor.result.method_record import MethodRecord
 
 if TYPE_CHECKING:
     from butfor.methods import Method
+    from butfor.problem.method_record import MethodRecord
 
 __all__ = [
     "INSIGNIFICANT",
@@ -213,15 +213,14 @@ def dataset_of(name: str | None, graph_id: str) -> PaperDataset | None:
     return next((dataset for dataset in PAPER.values() if dataset.graph_id == graph_id), None)
 
 
-def paper_row(dataset: PaperDataset, method: str) -> PaperRow | None:
-    """The paper's results of a method, given by its ``repr``; None if the paper did not run it with these settings.
+def paper_row(dataset: PaperDataset, method: MethodRecord) -> PaperRow | None:
+    """The paper's results of a method; None if the paper did not run it with these settings.
 
     A result of an earlier version may lack settings that did not exist then; the others must be the paper's.
     """
-    given = MethodRecord.from_text(method)
     for row in dataset.rows:
-        for published in (MethodRecord.from_text(repr(one)) for one in row.methods):
-            if given == published or (given.settings and _agrees(given, published)):
+        for published in (one.record() for one in row.methods):
+            if method == published or (method.settings and _agrees(method, published)):
                 return row
     return None
 

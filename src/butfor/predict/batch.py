@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from butfor.edits.edits import pack
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -20,7 +22,7 @@ __all__ = ["EditedBatch"]
 
 @dataclass(frozen=True, eq=False)
 class EditedBatch:
-    """EditedBatch of neighbourhoods, each edited, in one graph of many parts.
+    """Copies of neighbourhoods, each edited in its own way, as one graph of many components.
 
     Attributes:
         nodes: the original id of each row; None for all nodes in their order.
@@ -58,10 +60,8 @@ class EditedBatch:
             nodes.append(np.tile(near.nodes, len(sets)))
             target_rows.append(near.target_rows + shifts[:, None])
             sizes.append(np.full(len(sets), near.num_nodes))
-            what = edits.changes
-            if len(what.edit):
-                copy, number = np.nonzero(chosen[:, what.edit])
-                changes.append((what.node[number] + shifts[copy], what.feature[number], what.after[number]))
+            if len(edits.changes.edit):
+                changes.append(edits.changes.applied(chosen, shifts))
             offset += near.num_nodes * len(sets)
         size = np.concatenate(sizes)
         return cls(
@@ -90,9 +90,8 @@ class EditedBatch:
                 continue
             mine, nodes = np.isin(edits.added.edit, list(chosen)), edits.neighbourhood.nodes
             ends.append(nodes[edits.both_ways(edits.added.ends[mine])].T)
-            what = edits.changes
-            at = np.isin(what.edit, list(chosen))
-            changes.append((nodes[what.node[at]], what.feature[at], what.after[at]))
+            rows, features, values = edits.changes.applied(edits.chosen(pack([chosen])), np.zeros(1, dtype=np.int64))
+            changes.append((nodes[rows], features, values))
         new = np.concatenate(ends, axis=1) if ends else np.empty((2, 0), dtype=np.int64)
         columns = np.flatnonzero(kept)
         return cls(

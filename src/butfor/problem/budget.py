@@ -65,6 +65,10 @@ class Meter:
         half = Budget(None if left is None else left // 2 or 1, None if seconds is None else seconds / 2 or 1e-9)
         return Meter(half, parent=self)
 
+    def restarted(self) -> Meter:
+        """A meter whose time begins now, for a search that had to wait for its turn."""
+        return Meter(self.budget, self.evaluations, parent=self)
+
     @property
     def left(self) -> int | None:
         """How many evaluations are left; None if there is no limit, 0 when time is up."""

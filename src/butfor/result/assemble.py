@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from butfor.edits.edit import Edit
+    from butfor.problem.method_record import MethodRecord
     from butfor.problem.problem import Problem
     from butfor.problem.proposal import Proposal
     from butfor.result.context import PlotContext
-    from butfor.result.method_record import MethodRecord
     from butfor.result.settle import Settled
 
 __all__ = ["Provenance", "assemble"]

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from butfor.edits.edit import Edit
     from butfor.graph.csr import Flow
+    from butfor.problem.method_record import MethodRecord
     from butfor.result.context import PlotContext
-    from butfor.result.method_record import MethodRecord
     from butfor.result.status import Prediction
 
 __all__ = ["Counterfactual"]

@@ -10,7 +10,7 @@ from butfor.boundary.json_values import Misfit, flag, items, number, record, sho
 from butfor.edits.edit import read_edit
 from butfor.errors import StoreError
 from butfor.problem.goal import Goal
-from butfor.result.method_record import MethodRecord
+from butfor.problem.method_record import MethodRecord
 from butfor.result.status import Prediction, Status
 
 if TYPE_CHECKING:

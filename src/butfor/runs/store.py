@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from butfor.methods import Method
     from butfor.problem.goal import Goal
+    from butfor.problem.method_record import MethodRecord
     from butfor.result.counterfactual import Counterfactual
-    from butfor.result.method_record import MethodRecord
     from butfor.result.status import Status
     from butfor.session import Session
 
@@ -38,7 +38,8 @@ __all__ = ["Outcome", "Run", "RunOfGraphs", "Store", "check_out", "read_results"
 class Run:
     """What all results of one file have in common.
 
-    The budget is no part of it: it says when to stop, not what is asked. ``defaults`` are those of the method's settings.
+    The budget is no part of it: it says when to stop, not what is asked. ``defaults`` holds the default of each setting
+    of the method.
     """
 
     graph_id: str
@@ -58,14 +59,14 @@ class Run:
         return cls(
             graph_id=session.graph_id,
             model_id=session.model_id,
-            method=session.provenance(method).method,
+            method=method.record(),
             goal=session.goal,
             space_id=session.space_id,
             seed=seed,
             directed=session.graph.directed,
             task=session.predictor.task,
             node_type=session.predictor.node_type,
-            defaults=session.default_settings(method),
+            defaults=method.default_settings(),
         )
 
     def difference(self, result: Counterfactual) -> str | None:

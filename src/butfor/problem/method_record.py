@@ -1,4 +1,4 @@
-"""The method that found a result, as plain data."""
+"""The method that searches, as plain data: what a result says of it."""
 
 from __future__ import annotations
 

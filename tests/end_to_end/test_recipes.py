@@ -1,0 +1,165 @@
+"""The recipes of CONTRIBUTING.md, followed to the letter in packages outside `src/`: what they promise happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+
+
+def blocks(language: str) -> list[str]:
+    return [text for kind, text in BLOCK.findall((ROOT / "CONTRIBUTING.md").read_text()) if kind == language]
+
+
+def block(language: str, contains: str) -> str:
+    (found,) = [text for text in blocks(language) if contains in text]
+    return found
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder to import from, where the packages of the recipes are installed as they are written there."""
+    site = tmp_path_factory.mktemp("site")
+    for title in ("# first_edge/search.py", "# toy_graphs.py"):
+        path = site / title.removeprefix("# ")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(block("python", title))
+    declared = "\n".join(
+        line.replace("project.entry-points.", "").replace('"', "")
+        for group in ("butfor.methods", "butfor.datasets")
+        for line in block("toml", group).splitlines()
+        if not line.startswith("#")
+    )
+    info = site / "recipes-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: recipes\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(declared)
+    return site
+
+
+# Runs the commands that it is given, one after another, and prints what each said and returned as a line of JSON.
+COMMANDS = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from butfor.cli import main
+for line in sys.argv[1:]:
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main(line.split())
+    print(json.dumps([code, out.getvalue(), err.getvalue()]))
+"""
+
+
+def python(site: Path, code: str, *arguments: str, cwd: Path) -> str:
+    """What Python prints where the packages are installed; the tests' own helpers can be imported too."""
+    path = os.pathsep.join([str(site), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env={**os.environ, "PYTHONPATH": path, "COLUMNS": "160"},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def butfor(site: Path, cwd: Path, *lines: str) -> list[tuple[int, str, str]]:
+    """The exit code, output and errors of each command."""
+    return [tuple(json.loads(line)) for line in python(site, COMMANDS, *lines, cwd=cwd).splitlines()]
+
+
+def test_the_method_passes_the_contract_and_is_in_the_list_of_all_tests(site: Path) -> None:
+    told = python(
+        site,
+        "from method_list import ALL; from butfor.testing import check_method; from butfor.methods import METHODS\n"
+        "check_method(ALL['first-edge']); print(list(METHODS)[-1], ALL['first-edge'])",
+        cwd=site,
+    )
+    assert told == "first-edge FirstEdge(chunk=16)\n"
+
+
+def test_method_and_loader_work_on_the_command_line(site: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.edges").write_text("0 1\n1 2\n2 3\n3 4\n4 5\n5 0\n")
+    search = "--nodes all --method first-edge --chunk 4 --quiet"
+    lines = {
+        "datasets": 0,
+        "datasets mine.edges": 0,
+        "train toy-ring --epochs 20 --quiet --out named": 0,
+        "train mine.edges --epochs 20 --quiet --out file": 0,
+        f"explain --checkpoint named {search} --out named.jsonl": 0,
+        f"explain --checkpoint file {search} --out file.jsonl": 0,
+        "evaluate named.jsonl": 0,
+        "explain --help": 0,
+        "explain --checkpoint named --method first-edge --chunk 0": 2,
+    }
+    told = butfor(site, tmp_path, *lines)
+    assert [code for code, _, _ in told] == list(lines.values()), told
+    out = dict(zip(lines, (text for _, text, _ in told), strict=True))
+    assert "a ring of six nodes with a chord" in out["datasets"]
+    assert "12 columns" in out["datasets mine.edges"]
+    for name in ("named.jsonl", "file.jsonl"):
+        results = [json.loads(line) for line in (tmp_path / name).read_text().splitlines()]
+        assert [result["target"] for result in results] == list(range(6))
+        assert all(result["method"] == {"name": "FirstEdge", "settings": {"chunk": 4}} for result in results)
+    # The label that people see is the name of the entry point, with what is unusual about the settings.
+    assert "first-edge, chunk=4" in out["evaluate named.jsonl"]
+    assert "Hyper-parameters of --method first-edge" in out["explain --help"]
+    assert "how many edits are put to the model at once" in out["explain --help"]
+    assert told[-1][2].strip() == "error: chunk is 0; give at least 1"
+
+
+def test_without_the_package_neither_method_nor_dataset_is_known(tmp_path: Path) -> None:
+    method, dataset = butfor(tmp_path, tmp_path, "explain --method first-edge", "datasets toy-ring")
+    assert method[0] == dataset[0] == 2
+    assert "first-edge" in method[2]
+    assert "toy-ring" in dataset[2]
+
+
+def test_the_metric_has_a_column(site: Path, tmp_path: Path) -> None:
+    lines = (
+        "train toy-ring --epochs 2 --quiet --out model",
+        "explain --checkpoint model --nodes all --quiet --out cfs.jsonl",
+        "evaluate cfs.jsonl",
+    )
+    *_, (_, without, _) = butfor(site, tmp_path, *lines)
+    assert "work" not in without
+    metric = block("python", "register_metric(")
+    told = python(site, f"{metric}\nfrom butfor.cli import main; main(['evaluate', 'cfs.jsonl'])", cwd=tmp_path)
+    results = [json.loads(line) for line in (tmp_path / "cfs.jsonl").read_text().splitlines()]
+    mean = sum(result["evaluations"] for result in results) / len(results)
+    *_, headings, row = told.splitlines()
+    assert headings.endswith("work ▼")
+    assert row.split()[-1] == f"{mean:.0f}"
+
+
+def test_every_path_that_a_recipe_names_is_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    named = set(re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./-]+)`", text))
+    invented = {"src/butfor/methods/first_edge.py", "tests/methods/test_first_edge.py"}
+    assert invented < named
+    missing = sorted(path for path in named - invented if not (ROOT / path).exists())
+    assert not missing
+
+
+def test_every_test_file_is_named_after_what_it_tests() -> None:
+    """`tests/<room>/test_<file>.py` mirrors `src/butfor/<room>/<file>.py`; a theme may follow the file's name."""
+    source = ROOT / "src" / "butfor"
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        place = path.parent.relative_to(ROOT / "tests")
+        if place.parts[:1] == ("end_to_end",):
+            continue
+        name = path.stem.removeprefix("test_")
+        modules = {module.stem for module in (source / place).glob("*.py")} | {
+            folder.name for folder in (source / place).iterdir() if folder.is_dir()
+        }
+        assert any(name == module or name.startswith(f"{module}_") for module in modules), path
