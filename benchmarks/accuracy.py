@@ -3,8 +3,8 @@
     python -m benchmarks.accuracy
     python -m benchmarks.accuracy --seeds 0 1 2 --noise
 
-The same seed makes the graph and the model. With --noise, accuracy on Tree-Grid by the distance of a
-node to the nearest noise edge: an edge neither of the tree, nor of a motif, nor between them.
+The same seed makes the graph and the model. With --noise, it also prints the accuracy on Tree-Grid by the distance of a
+node to the nearest noise edge: an edge that is neither in the tree, nor in a motif, nor joins a motif to the tree.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def by_noise(seed: int) -> list[tuple[int, int, float]]:
     motif = data.node_motif.numpy()
     tree = (np.maximum(u, v) - 1) // 2 == np.minimum(u, v)
     base = motif < 0
-    # The one edge that ties a motif to the tree leaves the motif's first node.
+    # The one edge that joins a motif to the tree is at the motif's first node.
     first = np.array([np.flatnonzero(motif == number).min() for number in range(motif.max() + 1)])
     tie = (np.isin(u, first) & base[v]) | (np.isin(v, first) & base[u])
     noise = ~(data.edge_motif.numpy() | (tree & base[u] & base[v]) | tie)
@@ -39,9 +39,12 @@ def by_noise(seed: int) -> list[tuple[int, int, float]]:
 
 
 def main() -> None:
+    """Print one row for each seed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(8)))
-    parser.add_argument("--noise", action="store_true", help="Tree-Grid by distance to noise edges")
+    parser.add_argument(
+        "--noise", action="store_true", help="also print the accuracy on Tree-Grid by distance to noise edges"
+    )
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     print("test accuracy (training accuracy)")

@@ -1,10 +1,11 @@
 """Graph attacks as explainers, beside the other methods on the same nodes.
 
-    python -m benchmarks.attacks               # 60 test nodes of each graph, in some two minutes
-    python -m benchmarks.attacks --seed 1      # graphs and models made by this seed instead
+    python -m benchmarks.attacks               # 60 test nodes of each graph, in about two minutes
+    python -m benchmarks.attacks --seed 1      # graphs and models made from this seed instead
 
-The graphs and weights are the published ones if they are in ../shared/data/reference, else made by seed. The last size
-is over the nodes that all methods solve; seconds are per node, on one thread.
+The graphs and weights are the published ones if they are in ../shared/data/reference, and are made from a seed
+otherwise. "where all found" is the mean size over the nodes that all methods solve (and their number); "asked" is the
+mean number of evaluations; seconds are per node, on one thread.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ DATASETS = ("tree_cycles", "ba_shapes")
 
 
 def compare(name: str, count: int, seed: int | None) -> None:
+    """Print one row for each method."""
     model, data = load(name, seed)
     nodes = data.test_mask.nonzero().flatten().tolist()
     nodes = [nodes[i] for i in np.linspace(0, len(nodes) - 1, min(count, len(nodes))).astype(int)]
@@ -54,9 +56,12 @@ def compare(name: str, count: int, seed: int | None) -> None:
 
 
 def main() -> None:
+    """Compare the methods on each dataset."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nodes", type=int, default=60, help="of each graph, evenly spaced among its test nodes")
-    parser.add_argument("--seed", type=int, default=None, help="graphs and models made by this seed instead")
+    parser.add_argument(
+        "--nodes", type=int, default=60, help="how many nodes of each graph, evenly spaced among its test nodes"
+    )
+    parser.add_argument("--seed", type=int, default=None, help="make graphs and models from this seed")
     parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=DATASETS)
     arguments = parser.parse_args()
     torch.set_num_threads(1)

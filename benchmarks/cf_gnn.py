@@ -1,11 +1,11 @@
-"""`CFGNN` against the dense, one-node-at-a-time Algorithm 1: the same answers, and how much faster.
+"""`CFGNN` against the dense Algorithm 1, which explains one node at a time: are the answers the same, how much faster?
 
-    python -m benchmarks.cf_gnn                # a sample of nodes for the dense version
-    python -m benchmarks.cf_gnn --sample 0     # all test nodes
+    python -m benchmarks.cf_gnn                # the dense version explains a sample of the test nodes
+    python -m benchmarks.cf_gnn --sample 0     # the dense version explains all test nodes
 
-Both run in this process on one thread, for the same K. `CFGNN` explains all test nodes in one batch;
-the dense version an evenly spaced sample of them. Seconds are per node. The graphs and weights are the
-published ones if they are in ../shared/data/reference, else made by seed.
+Both run in this process on one thread, with the same K. `CFGNN` explains all test nodes in one batch, the dense version
+an evenly spaced sample of them. Seconds are per node. The graphs and weights are the published ones if they are in
+../shared/data/reference, and are made from a seed otherwise.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ DATASETS = ("tree_cycles", "tree_grid", "ba_shapes")
 
 
 def load(name: str, seed: int | None) -> tuple[PaperGCN, Data]:
+    """The published model and graph if there is no seed and their files exist, otherwise ones made from the seed."""
     if seed is None and REFERENCE.is_dir():
         data = butfor.datasets.load_graph(REFERENCE / f"{name}_graph.npz")
         return butfor.models.load_published(REFERENCE / f"{name}_gcn_weights.npz"), data
@@ -39,6 +40,7 @@ def load(name: str, seed: int | None) -> tuple[PaperGCN, Data]:
 
 
 def compare(name: str, choices: str, sample: int, epochs: int, seed: int | None) -> None:
+    """Print one row for a dataset and a variant of CF-GNN."""
     model, data = load(name, seed)
     model.requires_grad_(False)
     make = butfor.CFGNN.published if choices == "published code" else butfor.CFGNN
@@ -68,10 +70,11 @@ def compare(name: str, choices: str, sample: int, epochs: int, seed: int | None)
 
 
 def main() -> None:
+    """Compare both variants on each dataset."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sample", type=int, default=24, help="nodes for the dense version; 0 for all")
-    parser.add_argument("--epochs", type=int, default=500, help="K")
-    parser.add_argument("--seed", type=int, default=None, help="graphs and models made by this seed instead")
+    parser.add_argument("--sample", type=int, default=24, help="how many nodes the dense version explains; 0 for all")
+    parser.add_argument("--epochs", type=int, default=500, help="K, the number of iterations")
+    parser.add_argument("--seed", type=int, default=None, help="make graphs and models from this seed")
     parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=DATASETS)
     arguments = parser.parse_args()
     torch.set_num_threads(1)

@@ -1,10 +1,10 @@
 """What deletions, additions and feature flips reach on Cora, alone and together, and at what size.
 
-    python -m benchmarks.edits                 # 100 test nodes, some two minutes on one core
+    python -m benchmarks.edits                 # 100 test nodes, about two minutes on one core
 
-A two-layer GCN, `Exact` with its default budget and with `--evaluations` more. Additions join any two nodes within two
-hops of the target (the 200 nearest pairs), flips change a word of the target itself. All nodes are the same in all
-rows; the last column is over the nodes that every row found an answer for.
+A two-layer GCN, explained by `Exact` with its default budget (or `--evaluations`). Additions join any two nodes within
+two hops of the target (the 200 nearest pairs), and flips change a word of the target itself. All rows are about the
+same nodes; "where all" is the mean size over the nodes for which every row has an answer.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def main() -> None:
     nodes = data.test_mask.nonzero().flatten()[: options.nodes]
     budget = butfor.Budget(options.evaluations)
     found: dict[str, list[butfor.Counterfactual]] = {}
-    passed: dict[str, float] = {}
+    seconds: dict[str, float] = {}
     for name, space in SPACES.items():
         start = time.perf_counter()
         found[name] = butfor.explain(model, data, nodes, space=space, budget=budget, progress=True)
-        passed[name] = time.perf_counter() - start
+        seconds[name] = time.perf_counter() - start
     solved = [i for i in range(len(nodes)) if all(results[i].found for results in found.values())]
     print(
         f"Cora, {len(nodes)} test nodes, Exact, {options.evaluations} evaluations a node; "
@@ -54,7 +54,7 @@ def main() -> None:
         common = explanation_size([results[i] for i in solved])
         print(
             f"{name:<14} {share:>6.0%} {explanation_size(results)!s:>12} {common.mean:>10.2f} "
-            f"{passed[name] / len(nodes):>7.3f}  {statuses(results)}"
+            f"{seconds[name] / len(nodes):>7.3f}  {statuses(results)}"
         )
 
 

@@ -1,16 +1,17 @@
 """`Exact`: what it proves, what that costs, and how much faster it is than the dense reference.
 
-    python -m benchmarks.exact                     # all of it, in some five minutes
-    python -m benchmarks.exact --parts trees       # or trees, ba_shapes, speed, fresh, cora
+    python -m benchmarks.exact                     # everything, in about five minutes
+    python -m benchmarks.exact --parts trees       # or any of trees, ba_shapes, speed, fresh, cora
 
-- **trees**, **ba_shapes**: the published graphs and weights, if they are in ../shared/data/reference. The gap is the
-  size of an answer less its lower bound, over all nodes. Accuracy is the paper's, over all nodes predicted in a motif,
-  then over those of them that the published code solves; the best is what the best choice among the smallest sets
-  could reach, where all of them are known.
-- **speed**: default settings against the dense Algorithm 1 (K = 500) in one process; the dense version explains an
-  evenly spaced sample, in turns with it. torch has one thread; `Exact` may use all cores for one hard target.
-- **fresh**: the same three kinds of graph, and models, made by seed.
-- **cora**: a two-layer GCN on Cora, its first 200 test nodes, each with 0.6 seconds.
+- **trees**, **ba_shapes**: what is proved on the published graphs and weights, if they are in ../shared/data/reference.
+  The gap is the cost of an answer minus its lower bound, on average over the nodes with an answer. Accuracy is defined
+  as in the paper, for nodes predicted in a motif: over all of them, and over those that the published code solves. The
+  best accuracy is that of the best choice among the smallest sets, for nodes of which all smallest sets are known.
+- **speed**: `Exact` with its default settings against the dense Algorithm 1 (K = 500), in one process and in turns. The
+  dense version explains only an evenly spaced sample. torch has one thread; `Exact` may use all cores for one hard
+  target.
+- **fresh**: what is proved on graphs of the same three kinds and models that are made from a seed.
+- **cora**: what is proved for a two-layer GCN on Cora, for its first 200 test nodes, with 0.6 seconds for each.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ PARTS = ("trees", "ba_shapes", "speed", "fresh", "cora")
 
 
 def best_accuracy(results: Sequence[butfor.Counterfactual], classes: np.ndarray) -> Measure:
+    """The accuracy of the best choice among the smallest sets, for nodes of which all smallest sets are known."""
     best = []
     for result in results:
         if result.necessity is not None and result.before.label > 0:
@@ -53,12 +55,13 @@ def best_accuracy(results: Sequence[butfor.Counterfactual], classes: np.ndarray)
 
 
 def statuses(results: Sequence[butfor.Counterfactual]) -> str:
+    """How many results have each status, in words."""
     counts = Counter(result.status.value for result in results)
     return ", ".join(f"{counts[status]} {status}" for status in ("optimal", "found", "impossible", "unknown"))
 
 
 def proofs(name: str, seed: int | None, evaluations: int | None, threads: int) -> list[butfor.Counterfactual]:
-    """Explain all test nodes and say what was proved."""
+    """Explain all test nodes and print what was proved."""
     model, data = load(name, seed)
     start = time.perf_counter()
     method, budget = butfor.Exact(all_smallest=True, threads=threads), butfor.Budget(evaluations)
@@ -68,17 +71,17 @@ def proofs(name: str, seed: int | None, evaluations: int | None, threads: int) -
     classes = session.classes
     paper = butfor.CFGNN.published(momentum=0.9 if name == "ba_shapes" else 0.0)
     solved = {result.target for result in session.explain(data.test_mask, paper) if result.found}
-    every = evaluate(results, data, classes, motifs=True)
-    some = evaluate([result for result in results if result.target in solved], data, classes, motifs=True)
+    on_all = evaluate(results, data, classes, motifs=True)
+    on_solved = evaluate([result for result in results if result.target in solved], data, classes, motifs=True)
     gaps = [result.cost - (result.lower_bound or 0) for result in results if result.found]
     sizes = Counter(result.size for result in results if result.size)
     proved = sum(result.status.value == "optimal" for result in results)
     print(
-        f"{name}: fidelity {every.fidelity:.2f}, mean size {every.size.mean:.3f}, {proved / len(results):.1%} proved "
+        f"{name}: fidelity {on_all.fidelity:.2f}, mean size {on_all.size.mean:.3f}, {proved / len(results):.1%} proved "
         f"smallest ({statuses(results)}), mean gap {np.mean(gaps):.2f}\n"
         f"  sizes {dict(sorted(sizes.items()))}\n"
-        f"  accuracy {every.accuracy.mean:.3f}; on the {len(solved)} nodes that the published code solves "
-        f"{some.accuracy.mean:.3f}; best choice among the smallest {best_accuracy(results, classes).mean:.3f}\n"
+        f"  accuracy {on_all.accuracy.mean:.3f}; on the {len(solved)} nodes that the published code solves "
+        f"{on_solved.accuracy.mean:.3f}; best choice among the smallest {best_accuracy(results, classes).mean:.3f}\n"
         f"  {sum(result.evaluations for result in results):,} evaluations, {seconds:.1f} s",
         flush=True,
     )
@@ -86,6 +89,7 @@ def proofs(name: str, seed: int | None, evaluations: int | None, threads: int) -
 
 
 def speed(name: str, sample: int) -> None:
+    """Print the seconds per node of `Exact` and of the dense version."""
     model, data = load(name, None)
     model.requires_grad_(False)
     nodes = data.test_mask.nonzero().flatten().tolist()
@@ -94,7 +98,7 @@ def speed(name: str, sample: int) -> None:
     results = butfor.explain(model, data, nodes)  # loads the kernels
     chosen = [nodes[i] for i in np.linspace(0, len(nodes) - 1, sample).astype(int)]
     fast = slow = 0.0
-    # In turns, because the machine may be quicker at one time than at another.
+    # In turns, because the speed of a machine changes over time.
     for turn in range(ROUNDS):
         start = time.perf_counter()
         butfor.explain(model, data, nodes)
@@ -122,21 +126,21 @@ def fit(model: Model, data: Data, epochs: int) -> Model:
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
     for _ in range(epochs):
         optimizer.zero_grad()
-        scores = model(data.x, data.edge_index)[data.train_mask]
-        torch.nn.functional.cross_entropy(scores, data.y[data.train_mask]).backward()
+        logits = model(data.x, data.edge_index)[data.train_mask]
+        torch.nn.functional.cross_entropy(logits, data.y[data.train_mask]).backward()
         optimizer.step()
     return model.eval()
 
 
 def cora(count: int, seconds: float) -> list[butfor.Counterfactual]:
-    """What is proved on Cora in so many seconds a node."""
+    """Explain the first ``count`` test nodes of Cora, with this many seconds for each, and print what was proved."""
     model, data = cora_model()
     right = (model(data.x, data.edge_index).argmax(1) == data.y)[data.test_mask].float().mean()
     nodes = data.test_mask.nonzero().flatten()[:count]
     start = time.perf_counter()
     results = butfor.explain(model, data, nodes, budget=butfor.Budget(None, seconds), progress=True)
-    passed = time.perf_counter() - start
-    print(f"Cora, two-layer GCN, test accuracy {right:.3f}, {count} nodes: {statuses(results)}; {passed:.0f} s")
+    total = time.perf_counter() - start
+    print(f"Cora, two-layer GCN, test accuracy {right:.3f}, {count} nodes: {statuses(results)}; {total:.0f} s")
     for status in ("optimal", "found", "unknown"):
         these = [result for result in results if result.status.value == status]
         quartiles = {
@@ -151,7 +155,7 @@ def cora(count: int, seconds: float) -> list[butfor.Counterfactual]:
 
 
 def draw(drawn: dict[str, list[butfor.Counterfactual]], path: Path) -> None:
-    """A column for each node: what is ruled out, what was found, and what lies between."""
+    """Draw a column for each node: the sizes that are ruled out, the size that was found, and the gap between."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, len(drawn), figsize=(5.2 * len(drawn), 3.6), layout="constrained", squeeze=False)
@@ -182,11 +186,13 @@ def draw(drawn: dict[str, list[butfor.Counterfactual]], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--evaluations", type=int, default=300_000, help="for a node, where proofs are counted")
-    parser.add_argument("--threads", type=int, default=0, help="for one target; 0 for all cores")
-    parser.add_argument("--seed", type=int, default=0, help="of the fresh graphs")
+    parser.add_argument(
+        "--evaluations", type=int, default=300_000, help="budget for each node (trees, ba_shapes, fresh)"
+    )
+    parser.add_argument("--threads", type=int, default=0, help="threads for one target; 0 for all cores")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the fresh graphs and models")
     parser.add_argument("--picture", type=Path, help="draw BA-Shapes and Cora into this file, if both parts are run")
-    parser.add_argument("--sample", type=int, default=24, help="nodes for the dense version")
+    parser.add_argument("--sample", type=int, default=24, help="how many nodes the dense version explains")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     budget = arguments.evaluations, arguments.threads
@@ -195,7 +201,7 @@ def main() -> None:
         start = time.perf_counter()
         for name in DATASETS[:2]:
             proofs(name, None, *budget)
-        print(f"  both trees, with the kernels' start and the published method: {time.perf_counter() - start:.1f} s")
+        print(f"  both trees, with loading the kernels and the published method: {time.perf_counter() - start:.1f} s")
     drawn = {}
     if "ba_shapes" in arguments.parts:
         drawn["BA-Shapes, the paper's GCN"] = proofs("ba_shapes", None, *budget)

@@ -1,11 +1,11 @@
-"""Accuracy of the graph classifier on BA-2Motifs and Mutagenicity, mean and spread over seeds.
+"""Accuracy of the graph classifier on BA-2Motifs and Mutagenicity: mean and standard deviation over seeds.
 
     python -m benchmarks.graph_accuracy
     python -m benchmarks.graph_accuracy --seeds 0 1 2 3 4 --readout mean
     python -m benchmarks.graph_accuracy --mutagenicity path/to/Mutagenicity
 
-The seed makes the split and the model, and for BA-2Motifs the graphs. The spread is the standard deviation
-over seeds. Seconds are of processor time for one model. Without the files of Mutagenicity it is left out.
+The seed determines the split and the model, and for BA-2Motifs also the graphs. Seconds are processor time for training
+one model. Mutagenicity is left out if its files are missing.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ MUTAGENICITY = Path(__file__).resolve().parents[2] / "shared" / "data" / "tu" / 
 
 
 def main() -> None:
+    """Print one row for each dataset and kind of layer."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--conv", nargs="+", default=["gin", "gcn"], choices=["gin", "gcn"])
@@ -45,8 +46,10 @@ def main() -> None:
                 for seed, graphs in zip(arguments.seeds, collections, strict=True)
             ]
             seconds = (time.process_time() - begin) / len(results)
-            scores = np.array([[run.train_accuracy, run.val_accuracy, run.test_accuracy] for run in results])
-            cells = "".join(f"{f'{m:.3f} ± {s:.3f}':>15}" for m, s in zip(scores.mean(0), scores.std(0), strict=True))
+            accuracies = np.array([[run.train_accuracy, run.val_accuracy, run.test_accuracy] for run in results])
+            cells = "".join(
+                f"{f'{m:.3f} ± {s:.3f}':>15}" for m, s in zip(accuracies.mean(0), accuracies.std(0), strict=True)
+            )
             epoch = np.mean([run.best_epoch for run in results])
             print(f"{name:<13}{conv:<5}{cells}{epoch:>7.0f}{seconds:>6.1f}", flush=True)
 

@@ -1,11 +1,11 @@
 """Why a mask is not a deletion: the class under PyG's edge mask against the class after the edges are gone.
 
-    python -m benchmarks.masks                 # Cora, 60 test nodes a model, some three minutes
+    python -m benchmarks.masks                 # Cora, 60 test nodes for each model, about three minutes
 
-Two-layer models trained on Cora. For each node the edges of its smallest counterfactual (by `Greedy`), and as many
-edges drawn from those at the node or its neighbours. The mask is 0 on these edges and 1 elsewhere, set the way PyG's
-explainers set it (`set_masks`); *differs* is the share in which the masked model says another class than the model on
-the graph without the edges.
+Two-layer models trained on Cora. For each node, two sets of edges are masked and deleted: its counterfactual (by
+`Greedy`), and as many edges drawn from those at the node or its neighbours. The mask is 0 on these edges and 1
+elsewhere, set in the way PyG's explainers set it (`set_masks`). *differs* is the share of sets for which the masked
+model predicts another class than the model on the graph without these edges.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NODES = 60
 
 
 def main() -> None:
-    """One row for each model."""
+    """Print one row for each model."""
     if not CORA.exists():
         raise SystemExit(f"{CORA} is not there")
     torch.set_num_threads(1)
@@ -52,24 +52,25 @@ def main() -> None:
             chosen = near[random.permutation(len(near))[: result.size]]
             found.append(_differs(model, data, result.target, result.removed_edges))
             drawn.append(_differs(model, data, result.target, [tuple(pair) for pair in chosen.tolist()]))
-        passed = time.perf_counter() - start
+        seconds = time.perf_counter() - start
         print(
             f"{name:<10} {right:>8.2f} {len(found):>16} {np.mean(found):>8.0%} {len(drawn):>12} {np.mean(drawn):>8.0%} "
-            f"{passed:>5.0f}"
+            f"{seconds:>5.0f}"
         )
 
 
 def _differs(model: torch.nn.Module, data: object, node: int, removed: object) -> bool:
+    """Whether masking these edges gives another class than deleting them."""
     gone = {pair for u, v in removed for pair in ((u, v), (v, u))}
     kept = torch.tensor([tuple(pair) not in gone for pair in data.edge_index.T.tolist()])
     with torch.no_grad():
-        truth = int(model(data.x, data.edge_index[:, kept])[node].argmax())
+        deleted = int(model(data.x, data.edge_index[:, kept])[node].argmax())
         set_masks(model, kept.float(), data.edge_index, apply_sigmoid=False)
         try:
             masked = int(model(data.x, data.edge_index)[node].argmax())
         finally:
             clear_masks(model)
-    return masked != truth
+    return masked != deleted
 
 
 if __name__ == "__main__":

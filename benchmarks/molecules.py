@@ -1,11 +1,11 @@
 """Whole graphs explained by deletions: BA-2Motifs, and the mutagens of Mutagenicity by their bonds.
 
-    python -m benchmarks.molecules                 # some three minutes on one core
+    python -m benchmarks.molecules                 # about three minutes on one core
 
-The models are `trained_graph_classifier`'s, seed 0; the graphs are those of the test split that are predicted right and
-have ground truth (for Mutagenicity: mutagens with a nitro or amino group). Accuracy is the share of the deleted edges
-that are ground truth; *strict* counts the explanations of nothing else; *touch* those with at least one end of every
-deleted edge on an atom of the ground truth. The model saw no ground truth.
+The models are trained by `trained_graph_classifier` with seed 0. The graphs are from the test split, classified
+correctly, and have ground truth (for Mutagenicity: mutagens with a nitro or amino group). Accuracy is the share of the
+deleted edges that are ground truth; *strict* is the share of explanations that delete only such edges; *touch* is the
+share in which every deleted edge has at least one end in the ground truth. The models never saw the ground truth.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ METHODS = {
 
 
 def report(name: str, graphs: list[Data], conv: str, readout: str, count: int) -> None:
-    """Train, explain, print."""
+    """Train a model, explain its graphs by every method, and print one row for each."""
     model, training = butfor.models.trained_graph_classifier(graphs, seed=0, conv=conv, readout=readout)
     print(
         f"\n{name}: {conv}, {readout} readout, "
@@ -56,7 +56,7 @@ def report(name: str, graphs: list[Data], conv: str, readout: str, count: int) -
     for label, method in METHODS.items():
         start = time.perf_counter()
         results = butfor.explain(model, chosen, method=method, progress=True)
-        passed = (time.perf_counter() - start) / len(chosen)
+        seconds = (time.perf_counter() - start) / len(chosen)
         share, strict, touch = [], [], []
         for result, data in zip(results, chosen, strict=True):
             if result.found:
@@ -69,14 +69,14 @@ def report(name: str, graphs: list[Data], conv: str, readout: str, count: int) -
         print(
             f"{label:<20} {fidelity(results):>8.2f} {explanation_size(results)!s:>12} {sparsity(results)!s:>12} "
             f"{Measure.of(share).mean:>8.2f} {Measure.of(strict).mean:>6.2f} {Measure.of(touch).mean:>6.2f} "
-            f"{passed:>6.2f}  {statuses(results)}"
+            f"{seconds:>6.2f}  {statuses(results)}"
         )
 
 
 def main() -> None:
-    """Both datasets."""
+    """Report on both datasets; on Mutagenicity only if its files are there."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--graphs", type=int, default=60, help="of each dataset")
+    parser.add_argument("--graphs", type=int, default=60, help="how many graphs of each dataset")
     options = parser.parse_args()
     torch.set_num_threads(1)
     report("BA-2Motifs", butfor.datasets.ba_2motifs(seed=0), "gin", "max", options.graphs)

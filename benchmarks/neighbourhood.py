@@ -1,10 +1,10 @@
-"""Extracting a neighbourhood costs what the neighbourhood costs, whatever the size of the graph.
+"""The time to extract a neighbourhood depends on the neighbourhood, not on the size of the graph.
 
     python -m benchmarks.neighbourhood
 
-Random graphs of average degree 4 with 10 thousand and with 10 million edges (columns). In each, 4-hop
-neighbourhoods of nodes of degree 2 are timed. Both graphs have the same degree distribution, so the
-neighbourhoods are alike, and so must be the times.
+Random graphs of average degree 4 with 10 thousand and with 10 million edges (columns of `edge_index`). In each, the
+extraction of 4-hop neighbourhoods of nodes of degree 2 is timed. Both graphs have the same degree distribution, so the
+neighbourhoods are alike, and the times must be, too.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from butfor.graph.graph import Graph
 
 
 def random_graph(columns: int, seed: int = 0) -> Graph:
+    """An undirected graph of average degree 4 with this many edge columns."""
     random = np.random.default_rng(seed)
-    links, nodes = columns // 2, columns // 4
-    ends = random.integers(0, nodes, size=(2, links))
+    edges, nodes = columns // 2, columns // 4
+    ends = random.integers(0, nodes, size=(2, edges))
     edge_index = torch.from_numpy(np.concatenate([ends, ends[::-1]], axis=1))
     return Graph.of(Data(x=torch.ones(nodes, 1), edge_index=edge_index), directed=False)
 
@@ -43,6 +44,7 @@ def measure(graph: Graph, hops: int, repeats: int, seed: int = 1) -> tuple[float
 
 
 def main() -> None:
+    """Time both graphs and print the ratio."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--large", type=int, default=10_000_000, help="edge columns of the large graph")
     parser.add_argument("--small", type=int, default=10_000, help="edge columns of the small graph")

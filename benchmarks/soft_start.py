@@ -2,9 +2,10 @@
 
     python -m benchmarks.soft_start
 
-At the start no edge is removed: P̂ = 1 everywhere, so every edge has weight σ(1) = 0.73. Counted are the test nodes for
-which the soft pass predicts the model's own class, and the mean probability that it gives to this class, with degrees
-of the thresholded graph (the paper) and of σ(P̂) (its code). Needs ../shared/data/reference.
+At the start no edge is removed: P̂ = 1 everywhere, so every edge has weight σ(1) = 0.73. The table shows for how many
+test nodes the soft pass predicts the same class as the model, and the mean probability that it gives to this class:
+with degrees of the thresholded graph, as in the paper, and with degrees of σ(P̂), as in its code. Needs
+../shared/data/reference.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from benchmarks.cf_gnn import DATASETS, load
 
 
 def main() -> None:
+    """Print one row for each dataset and kind of degrees."""
     torch.set_num_threads(1)
     print(f"{'dataset':<12} {'nodes':>5}  {'degrees of':<22} {'same class':>10} {'probability':>12}")
     for name in DATASETS:
@@ -29,15 +31,15 @@ def main() -> None:
         before = intact.argmax(1)
         ones = torch.ones(sum(len(problem.edits) for problem in problems))
         soft = torch.sigmoid(ones)
-        scores = {
+        logits_by_pass = {
             "the intact model": intact,
             "thresholded (paper)": relaxation.logits(soft, ones),
             "σ(P̂) (its code)": relaxation.logits(soft, soft),
         }
-        for label, logits in scores.items():
+        for label, logits in logits_by_pass.items():
             same = int((logits.argmax(1) == before).sum())
-            sure = float(logits.softmax(1).gather(1, before[:, None]).mean())
-            print(f"{name:<12} {len(nodes):>5}  {label:<22} {same:>10} {sure:>12.2f}")
+            probability = float(logits.softmax(1).gather(1, before[:, None]).mean())
+            print(f"{name:<12} {len(nodes):>5}  {label:<22} {same:>10} {probability:>12.2f}")
 
 
 if __name__ == "__main__":

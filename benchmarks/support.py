@@ -1,11 +1,11 @@
 """What works with what, found out by trying: the tables of docs/support.md.
 
     python -m benchmarks.support              # prints them, in a few minutes
-    python -m benchmarks.support --write      # into docs/support.md, between its markers
+    python -m benchmarks.support --write      # also writes them into docs/support.md, between its markers
 
-Every cell is a search by one method with an untrained model, on one target of some small random graphs after another,
-the least certain first, until something is found; `SIGNS` says what is printed. What is found was verified by making
-the edits on the whole graph. Models with the same row share it.
+For every cell, one method explains an untrained model on small random graphs. It tries one target after another, the
+least certain predictions first, until it finds a counterfactual. `SIGNS` says what is printed. Every counterfactual was
+verified by making its edits on the whole graph. Models with equal rows share one.
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ from torch_geometric.data import Data, HeteroData
 
 import butfor
 from butfor.errors import ButforError
+from butfor.methods import METHODS as REGISTERED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    from butfor.methods import Method
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "support.md"
 BEGIN, END = "<!-- made by python -m benchmarks.support --write -->", "<!-- end -->"
@@ -47,18 +50,17 @@ NOTHING_FOUND = {
     ),
 }
 
-METHODS: dict[str, butfor.methods.Method] = {
-    "Exact": butfor.Exact(),
-    "Greedy": butfor.Greedy(width=2),
-    # Untrained models have small gradients: with these two it takes steps of length 1 all the same.
-    "CFGNN": butfor.CFGNN(epochs=40, lr=100.0, beta=0.0, clip=0.01),
-    "PRBCD": butfor.PRBCD(epochs=5),
-    "GRBCD": butfor.GRBCD(epochs=5),
-    "Random": butfor.RandomPerturbation(samples=300),
-    "KeepEgo": butfor.KeepEgo(),
-    "RemoveEgo": butfor.RemoveEgo(),
-    "RemoveSubgraph": butfor.RemoveSubgraph(size=1, epochs=10),
+# Settings that are quick and suit untrained models; all other methods have their defaults.
+QUICK: dict[str, Method] = {
+    "greedy": butfor.Greedy(width=2),
+    # Untrained models have small gradients; with this clip and learning rate, steps nevertheless have length 1.
+    "cf-gnn": butfor.CFGNN(epochs=40, lr=100.0, beta=0.0, clip=0.01),
+    "prbcd": butfor.PRBCD(epochs=5),
+    "grbcd": butfor.GRBCD(epochs=5),
+    "random": butfor.RandomPerturbation(samples=300),
+    "remove-subgraph": butfor.RemoveSubgraph(size=1, epochs=10),
 }
+METHODS = {method.__name__: QUICK.get(name) or method() for name, method in REGISTERED.items()}
 
 EDITS = {
     "delete edges": butfor.EditSpace(),
@@ -74,14 +76,14 @@ EDITS = {
 
 
 class Stack(nn.Module):
-    """Layers with ReLU between them, and perhaps a norm."""
+    """Layers with ReLU between them, and perhaps a normalisation after the first."""
 
     def __init__(self, layers: Iterable[nn.Module], norm: nn.Module | None = None) -> None:
         super().__init__()
         self.layers, self.norm = nn.ModuleList(layers), norm
 
     def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
-        """One layer after the other."""
+        """Apply one layer after the other."""
         for number, layer in enumerate(self.layers):
             x = layer(x if number == 0 else x.relu(), edge_index)
             if self.norm is not None and number == 0:
@@ -90,15 +92,17 @@ class Stack(nn.Module):
 
 
 def twice(layer: Callable[[int, int], nn.Module], norm: nn.Module | None = None) -> Callable[[int], nn.Module]:
-    """Two such layers."""
+    """A model of two such layers, made with the number of its outputs."""
     return lambda out: Stack([layer(IN, 8), layer(8, out)], norm)
 
 
 def mlp(inside: int, outside: int) -> nn.Module:
+    """Two linear layers."""
     return nn.Sequential(nn.Linear(inside, outside), nn.ReLU(), nn.Linear(outside, outside))
 
 
 def pna(inside: int, outside: int) -> nn.Module:
+    """A PNA layer."""
     return gnn.PNAConv(
         inside, outside, ["mean", "max", "std"], ["identity", "amplification"], torch.tensor([1, 4, 4, 2])
     )
@@ -130,19 +134,19 @@ MODELS: dict[str, Callable[[int], nn.Module]] = {
 
 
 class SortedSAGE(nn.Module):
-    """An LSTM over the neighbours, whose order no weight can follow."""
+    """GraphSAGE with an LSTM over the neighbours, to which soft edge weights cannot be applied."""
 
     def __init__(self, inside: int, outside: int) -> None:
         super().__init__()
         self.layer = gnn.SAGEConv(inside, outside, aggr="lstm")
 
     def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
-        """Edges sorted by receiver, as PyG wants them."""
+        """Apply the layer to edges sorted by receiver, as PyG requires."""
         return self.layer(x, edge_index[:, edge_index[1].argsort(stable=True)])
 
 
 class Links(nn.Module):
-    """Two nodes are linked if their representations point the same way."""
+    """A model of links: two nodes are linked if their representations point in the same direction."""
 
     def __init__(self, encoder: nn.Module) -> None:
         super().__init__()
@@ -155,7 +159,7 @@ class Links(nn.Module):
 
 
 class Graphs(nn.Module):
-    """Node representations, averaged."""
+    """A model of whole graphs: the mean of the node representations."""
 
     def __init__(self, encoder: nn.Module) -> None:
         super().__init__()
@@ -167,7 +171,7 @@ class Graphs(nn.Module):
 
 
 class Typed(nn.Module):
-    """One SAGE layer for each relation, twice."""
+    """A model of a graph of several types: two layers, each with one SAGE layer per relation."""
 
     def __init__(self, out: int) -> None:
         super().__init__()
@@ -188,7 +192,7 @@ RELATIONS += [("paper", "rev_writes", "author")]
 
 
 def small_graph(seed: int) -> Data:
-    """A path, and some more edges."""
+    """A path with some more edges."""
     generator = torch.Generator().manual_seed(seed)
     chosen = torch.triu(torch.rand(NODES, NODES, generator=generator) < 0.3, 1).nonzero()
     chosen = torch.cat([chosen, torch.tensor([[node, node + 1] for node in range(NODES - 1)])]).unique(dim=0)
@@ -210,7 +214,15 @@ def typed_graph(seed: int) -> HeteroData:
 
 @dataclass(frozen=True)
 class Task:
-    """What is predicted by which models, what of a graph can be asked about, and what the model says of each of it."""
+    """A kind of prediction.
+
+    Attributes:
+        models: functions that make the models, by name.
+        targets: the targets in each graph.
+        outputs: calls a model on a graph; returns one row for each target.
+        graphs: the graphs.
+        settings: further arguments of `butfor.explain`.
+    """
 
     models: dict[str, Callable[[], nn.Module]]
     targets: Sequence[Any]
@@ -219,46 +231,46 @@ class Task:
     settings: dict[str, Any] = field(default_factory=dict)
 
     def model(self, name: str) -> nn.Module:
-        """A model whose answers are evenly matched over all targets: an untrained one may say the same to all."""
+        """A model whose mean output is 0, because an untrained one may predict the same class for all targets."""
         torch.manual_seed(0)
         model = self.models[name]().eval()
-        # A GCN stays as it is: butfor has kernels of its own for it.
+        # A GCN is left unchanged: with a hook, butfor would not use its fast oracle.
         if type(model) is not gnn.GCN:
-            shift = torch.cat([self.answers(model, data) for data in self.graphs]).mean(0)
+            shift = torch.cat([self.predictions(model, data) for data in self.graphs]).mean(0)
             model.register_forward_hook(lambda _, __, out: out - shift)
         return model
 
-    def answers(self, model: nn.Module, data: Data | HeteroData) -> torch.Tensor:
-        """What a model says of all targets in one graph."""
+    def predictions(self, model: nn.Module, data: Data | HeteroData) -> torch.Tensor:
+        """The model's outputs for all targets in one graph."""
         with torch.no_grad():
             return self.outputs(model, data)
 
     def cases(self, model: nn.Module) -> list[tuple[Data | HeteroData, Any]]:
-        """Graphs and targets, the least certain answers first."""
+        """Graphs and targets, the least certain predictions first."""
         leads = []
         for number, data in enumerate(self.graphs):
-            out = self.answers(model, data).reshape(len(self.targets), -1)
+            out = self.predictions(model, data).reshape(len(self.targets), -1)
             best = out.topk(2).values if out.size(1) > 1 else torch.cat([out.abs(), 0 * out], dim=1)
             leads += [(lead, number, place) for place, lead in enumerate((best[:, 0] - best[:, 1]).tolist())]
         return [(self.graphs[number], self.targets[place]) for _, number, place in sorted(leads)[:TRIES]]
 
 
-def models(names: Iterable[str], out: int, around: Callable[[nn.Module], nn.Module] = lambda model: model) -> Any:
-    """Some of the models with so many outputs, and what comes behind them."""
-    return {name: (lambda make=MODELS[name]: around(make(out))) for name in names}
+def models(names: Iterable[str], out: int, wrap: Callable[[nn.Module], nn.Module] = lambda model: model) -> Any:
+    """Some of the models with ``out`` outputs, each wrapped by ``wrap``."""
+    return {name: (lambda make=MODELS[name]: wrap(make(out))) for name in names}
 
 
 FEW = ("GCN", "GraphSAGE mean", "GAT", "GIN", "PNA")
-YES = {"goal": butfor.Goal(threshold=0.0)}
+ABOVE_ZERO = {"goal": butfor.Goal(threshold=0.0)}
 PAIRS = tuple(butfor.Pair(u, v) for u in range(NODES) for v in range(u + 1, NODES))
 TASKS = {
     "node class": Task(models(MODELS, OUT), range(NODES)),
-    "node value": Task(models(FEW, 1), range(NODES), settings=YES),
+    "node value": Task(models(FEW, 1), range(NODES), settings=ABOVE_ZERO),
     "link": Task(
         models(FEW, 4, Links),
         PAIRS,
         lambda model, data: model(data.x, data.edge_index, torch.tensor(PAIRS).T),
-        settings=YES,
+        settings=ABOVE_ZERO,
     ),
     "graph class": Task(
         models(FEW, OUT, Graphs), [None], graphs=tuple(small_graph(seed) for seed in range(GRAPHS * NODES))
@@ -276,7 +288,7 @@ TASKS = {
 def cell(
     model: nn.Module, cases: list[tuple[Any, Any]], method: butfor.methods.Method, settings: dict[str, Any]
 ) -> tuple[str, str]:
-    """The sign of one combination; and where nothing is found, the error or what there was to ask about."""
+    """The sign of one combination and, if nothing is found, the reason: an error, or a key of `NOTHING_FOUND`."""
     asked = False
     for data, target in cases:
         try:
@@ -305,7 +317,7 @@ def tables() -> str:
                 for method, why in zip(METHODS, cells, strict=True):
                     reasons.setdefault(why, {})[method] = None
             for signs, names in rows.items():
-                lines.append(f"| {title} | {edits} | {named(names, task)} | {' | '.join(signs)} |")
+                lines.append(f"| {title} | {edits} | {describe(names, task)} | {' | '.join(signs)} |")
     lines += ["", f"Why `{REFUSED}`:", "", *(f"- {reason}." for sign, reason in reasons if sign == REFUSED)]
     lines += ["", f"Why `{NOTHING}`:", ""]
     for what, why in NOTHING_FOUND.items():
@@ -318,8 +330,8 @@ def tables() -> str:
     return "\n".join(lines)
 
 
-def named(names: list[str], task: Task) -> str:
-    """Some models of a task in few words."""
+def describe(names: list[str], task: Task) -> str:
+    """These models of a task in a few words."""
     others = [name for name in task.models if name not in names]
     if len(task.models) == 1 or len(others) >= len(names):
         return ", ".join(names)
@@ -327,9 +339,9 @@ def named(names: list[str], task: Task) -> str:
 
 
 def main() -> None:
-    """Print or write."""
+    """Print the tables and, if asked to, write them into the document."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="into docs/support.md")
+    parser.add_argument("--write", action="store_true", help="also write the tables into docs/support.md")
     options = parser.parse_args()
     torch.set_num_threads(1)
     made = tables()

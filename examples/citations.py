@@ -2,9 +2,9 @@
 
     python examples/citations.py [folder of Cora]
 
-A two-layer GCN files papers by their words and citations. For some papers we ask for the smallest change by citations
-taken away, by citations added, by words of the paper itself, and by all of these. Without Cora it makes a small library
-of its own.
+A two-layer GCN files papers by their words and citations. For some papers we ask for the smallest change that makes it
+file them under another subject: by removing citations, by adding citations, by changing words of the paper itself, and
+by all of these. Without Cora, a small made-up library is used.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ def trained(data: Data) -> GCN:
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
     for _ in range(150):
         optimizer.zero_grad()
-        scores = model(data.x, data.edge_index)[data.train_mask]
-        torch.nn.functional.cross_entropy(scores, data.y[data.train_mask]).backward()
+        logits = model(data.x, data.edge_index)[data.train_mask]
+        torch.nn.functional.cross_entropy(logits, data.y[data.train_mask]).backward()
         optimizer.step()
     return model.eval()
 
 
 def main() -> None:
-    """Explain some papers, by each kind of edit."""
+    """Explain some papers with each kind of edit."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, nargs="?", default=SHARED)
     options = parser.parse_args()

@@ -3,8 +3,8 @@
     python examples/molecule.py [folder of Mutagenicity] [--out pictures]
 
 Trains a small GIN on Mutagenicity (briefly: fewer epochs than `benchmarks.graph_accuracy`), explains some mutagens by
-the fewest bonds whose deletion changes the prediction, and draws one of them. Without the data it makes molecules of
-its own: chains of carbon, half of which carry a nitro group. The picture is drawn best where RDKit is installed:
+the fewest bonds whose deletion changes the prediction, and draws one of them. Without the data, made-up molecules are
+used: chains of carbon, half of which carry a nitro group. The picture is best if RDKit is installed:
 
     pip install 'butfor[molecules]'
 """

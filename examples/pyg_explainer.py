@@ -2,8 +2,8 @@
 
     python examples/pyg_explainer.py
 
-The same five lines as for any of PyG's explainers. The mask is 1 on the edges that have to go, so the explanation
-subgraph is the edit and the complement subgraph is the counterfactual graph.
+It takes the same five lines as any of PyG's explainers. The mask is 1 on the edges to remove, so the explanation
+subgraph is the edit, and the complement subgraph is the counterfactual graph.
 """
 
 from __future__ import annotations

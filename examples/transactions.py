@@ -3,13 +3,13 @@
     python examples/transactions.py
 
 A made-up bank: 300 accounts, payments between them, and ten rings of accounts that pass large sums round. A GNN that
-reads the amounts learns to tell the rings' accounts from the others. For some flagged accounts the analyst asks for
-the cheapest set of payments without which the model would call the account ordinary, where
+reads the amounts learns to tell the rings' accounts from the others. For some flagged accounts, an analyst asks for the
+cheapest set of payments without which the model would call the account ordinary, where
 
 - salaries are beyond doubt (`protected`),
-- what two accounts paid each other stands or falls together (`groups`),
+- payments between the same two accounts are doubted together or not at all (`groups`),
 - large payments are harder to doubt than small ones (`costs`),
-- and only "ordinary" will do, with a probability of at least 0.6 (`Goal`).
+- and the class must become "ordinary", with a probability of at least 0.6 (`Goal`).
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ ACCOUNTS, EMPLOYERS, RINGS, RING_SIZE = 300, 10, 10, 4
 
 
 class Detector(torch.nn.Module):
-    """Two rounds of payments, weighted by their amounts."""
+    """Two rounds of message passing along payments, weighted by their amounts."""
 
     def __init__(self, features: int) -> None:
         super().__init__()
         self.first, self.second = GraphConv(features, 16), GraphConv(16, 2)
 
     def forward(self, x: torch.Tensor, edge_index: torch.Tensor, edge_weight: torch.Tensor) -> torch.Tensor:
-        """Scores of the two classes for every account."""
+        """The logits of the two classes for every account."""
         hidden = self.first(x, edge_index, edge_weight).relu()
         return self.second(hidden, edge_index, edge_weight)
 
 
 def bank(seed: int) -> tuple[Data, list[tuple[int, int]]]:
-    """All payments as a directed graph, and those of them that are salaries."""
+    """All payments as a directed graph, and the list of salaries among them."""
     random = np.random.default_rng(seed)
     salaries = [(int(random.integers(EMPLOYERS)), person) for person in range(EMPLOYERS, ACCOUNTS)]
     paid = {salary: random.uniform(1_500, 6_000) for salary in salaries}
@@ -73,14 +73,14 @@ def trained(data: Data) -> Detector:
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
     for _ in range(300):
         optimizer.zero_grad()
-        scores = model(data.x, data.edge_index, data.edge_weight)
-        torch.nn.functional.cross_entropy(scores, data.y, torch.tensor([1.0, 4.0])).backward()
+        logits = model(data.x, data.edge_index, data.edge_weight)
+        torch.nn.functional.cross_entropy(logits, data.y, torch.tensor([1.0, 4.0])).backward()
         optimizer.step()
     return model.eval()
 
 
 def rules(data: Data, salaries: list[tuple[int, int]]) -> butfor.EditSpace:
-    """What may be doubted, at what cost."""
+    """Which payments may be doubted, and at what cost."""
     amounts = dict(zip(map(tuple, data.edge_index.T.tolist()), (10_000 * data.edge_weight).tolist(), strict=True))
     price = {pair: 1.0 if amount < 1_000 else 2.0 if amount < 5_000 else 4.0 for pair, amount in amounts.items()}
     mutual = [pair for pair in amounts if pair[0] < pair[1] and pair[::-1] in amounts]

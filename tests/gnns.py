@@ -1,4 +1,4 @@
-"""Every kind of graph neural network that must be explained, small graphs for them, and the truth by hand.
+"""Every kind of graph neural network that must be explained, and small graphs for them.
 
 Nothing here is the library's: edges are cut from plain lists, and a model that nobody has run before is run on what
 is left.
@@ -7,7 +7,6 @@ is left.
 from __future__ import annotations
 
 import copy
-import itertools
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -18,17 +17,14 @@ from torch import Tensor, nn
 from torch_geometric import nn as pyg
 from torch_geometric.data import Data
 
+from brute_force import Cut, Pair, Question, edge_of, edges_of, edited
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
 WIDTH, CLASSES, KINDS_OF_EDGES, EDGE_WIDTH = 4, 3, 3, 2
 HISTOGRAM = torch.tensor([1, 4, 8, 5, 2])
 AGGREGATORS, SCALERS = ["mean", "min", "max", "std"], ["identity", "amplification", "attenuation"]
-
-# Leads closer than this to a tie may be told apart wrongly in single precision.
-CLOSE = 1e-4
-
-Pair = tuple[int, int]
 
 
 class Stack(nn.Module):
@@ -390,13 +386,23 @@ def kept(data: Data, kind: Kind, columns: Iterable[int]) -> tuple[Tensor, Tensor
     return data.x, data.edge_index[:, columns], fields
 
 
+def in_use(kind: Kind, data: Data) -> nn.Module:
+    """A model in the middle of its life: run before, so that caches are full, and about to be trained further."""
+    model = kind.make(data)
+    x, edge_index, fields = kept(data, kind, range(data.num_edges))
+    with torch.no_grad():
+        model(x, edge_index, **fields)
+    return model.train()
+
+
 def scores_without(kind: Kind, data: Data, removed: Collection[Pair], directed: bool) -> Tensor:
     """The scores of all nodes after these edges are cut from the whole graph, by a model that was never run.
 
     No numbers where a fragile model fails.
     """
-    gone = set(removed) if directed else {pair for u, v in removed for pair in ((u, v), (v, u))}
-    columns = [number for number, pair in enumerate(data.edge_index.T.tolist()) if tuple(pair) not in gone]
+    columns = [
+        number for number, pair in enumerate(data.edge_index.T.tolist()) if edge_of(pair, directed) not in removed
+    ]
     x, edge_index, fields = kept(data, kind, columns)
     try:
         with torch.no_grad():
@@ -408,68 +414,36 @@ def scores_without(kind: Kind, data: Data, removed: Collection[Pair], directed: 
     return out.log() if kind.probabilities else out
 
 
-def links(data: Data, directed: bool) -> list[Pair]:
-    """The edges as a person counts them."""
-    pairs = {(u, v) if directed else (min(u, v), max(u, v)) for u, v in data.edge_index.T.tolist()}
-    return sorted(pair for pair in pairs if pair[0] != pair[1])
+@dataclass(frozen=True, eq=False)
+class GnnQuestion(Question):
+    """Which edges must go for this kind of model to predict another class?"""
+
+    kind: Kind | None = None
+
+    def outputs(self, chosen: np.ndarray) -> np.ndarray:
+        """Models that see a neighbourhood get all edited graphs side by side, others one after the other."""
+        if not self.kind.local:
+            return np.stack([self.alone(row).double().numpy() for row in chosen])
+        graph = edited(self.data, self.directed, self.acts, chosen)
+        with torch.no_grad():
+            model = self.kind.make(self.data).double()
+            out = model(graph.x, graph.edge_index, **{name: graph[name] for name in self.kind.fields})
+        out = out.log() if self.kind.probabilities else out
+        return out.numpy().reshape(len(chosen), self.data.num_nodes, CLASSES)
+
+    def alone(self, row: np.ndarray) -> Tensor:
+        """The scores of all nodes after one row of chosen acts, in single precision."""
+        removed = [edge for act in np.flatnonzero(row) for edge in self.acts[act].edges]
+        return scores_without(self.kind, self.data, removed, self.directed)
 
 
-def all_scores(kind: Kind, data: Data, directed: bool) -> tuple[list[tuple[Pair, ...]], np.ndarray]:
-    """Every subset of the edges, and the scores of all nodes after each: (subsets, nodes, classes).
-
-    Models that see a neighbourhood get all edited graphs side by side, others one after the other.
-    """
-    pairs = links(data, directed)
-    sets = [chosen for size in range(len(pairs) + 1) for chosen in itertools.combinations(pairs, size)]
-    if not kind.local:
-        return sets, np.stack([scores_without(kind, data, chosen, directed).double().numpy() for chosen in sets])
-    ends = data.edge_index.T.tolist()
-    columns, copies = [], []
-    for number, chosen in enumerate(sets):
-        gone = set(chosen) if directed else {pair for u, v in chosen for pair in ((u, v), (v, u))}
-        left = [column for column, pair in enumerate(ends) if tuple(pair) not in gone]
-        columns += left
-        copies += [number] * len(left)
-    x, edge_index, fields = kept(data, kind, columns)
-    edge_index = edge_index + data.num_nodes * torch.tensor(copies)
-    fields = {name: value.repeat(len(sets), 1) if name == "pos" else value for name, value in fields.items()}
-    fields = {name: value.double() if value.is_floating_point() else value for name, value in fields.items()}
-    with torch.no_grad():
-        out = kind.make(data).double()(x.repeat(len(sets), 1).double(), edge_index, **fields)
-    out = out.log() if kind.probabilities else out
-    return sets, out.numpy().reshape(len(sets), data.num_nodes, CLASSES)
-
-
-@dataclass(frozen=True)
-class Truth:
-    """What is true of a node: its class, the smallest sets that change it, and whether that is nearly a tie.
-
-    It is where a set of no more edges, or any set where none changes the class, is too close to call.
-    """
-
-    before: int
-    smallest: frozenset[frozenset[Pair]]
-    close: bool
-
-    @property
-    def size(self) -> int | None:
-        return len(next(iter(self.smallest))) if self.smallest else None
-
-
-def brute_force(kind: Kind, data: Data, directed: bool) -> list[Truth]:
-    """The truth about every node."""
-    sets, scores = all_scores(kind, data, directed)
-    truths = []
-    for node in range(data.num_nodes):
-        rows = scores[:, node]
-        before = int(rows[0].argmax())
-        lead = np.delete(rows, before, axis=1).max(axis=1) - rows[:, before]
-        changed = [chosen for chosen, ahead in zip(sets, lead, strict=True) if ahead > 0]
-        least = min(map(len, changed), default=len(sets[-1]))
-        smallest = frozenset(frozenset(chosen) for chosen in changed if len(chosen) == least)
-        close = [len(chosen) <= least for chosen, ahead in zip(sets, lead, strict=True) if abs(ahead) < CLOSE]
-        truths.append(Truth(before, smallest, any(close)))
-    return truths
+@cache
+def question(name: str, directed: bool = False) -> GnnQuestion:
+    """All edges of a small graph may go; of a tiny one where each set takes a run of its own."""
+    kind = (LOCAL | GLOBAL | FRAGILE)[name]
+    data = small(directed) if kind.local else tiny()
+    acts = tuple(Cut((edge,)) for edge in edges_of(data, directed))
+    return GnnQuestion(name, kind.make(data), data, acts, directed, kind=kind)
 
 
 def graph(pairs: list[Pair], directed: bool, seed: int = 0) -> Data:

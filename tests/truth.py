@@ -1,13 +1,10 @@
-"""Small random problems and their truth: every subset of the edges, in one run of the model.
+"""Small random problems in which edges may go and nothing else, and the truth about them by `brute_force`.
 
-Shares no code with the library. The edited graphs are laid side by side here, in plain numpy, and a copy of
-the model in double precision is run on all of them at once. Costs are whole tenths, so that sums are exact.
+Shares no code with the library. Costs are whole tenths, so that sums are exact.
 """
 
 from __future__ import annotations
 
-import copy
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +13,7 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.nn import GAT, GCN, GIN, GraphSAGE
 
+from brute_force import Cut, Pair, Question, Truth, edge_of, edges_of, node_scores, subsets
 from butfor.edits.space import EditSpace
 from butfor.models import PaperGCN
 from butfor.problem.goal import Goal
@@ -25,12 +23,19 @@ if TYPE_CHECKING:
 
     from butfor.edits.deletion import Deletion
 
-# Leads closer than this to what is asked, or to each other, may be told apart wrongly in single precision.
-CLOSE = 1e-4
-# Leads closer than this are equal but for rounding.
-SAME = 2e-6
+__all__ = [
+    "Case",
+    "Pair",
+    "Truth",
+    "larger_case",
+    "pairs_of",
+    "random_case",
+    "random_model",
+    "scores_after",
+    "solve",
+    "subsets",
+]
 
-Pair = tuple[int, int]
 Edges = tuple[Pair, ...]
 
 TENTHS = (1, 2, 3, 5, 10, 10, 13, 20, 30)
@@ -53,8 +58,7 @@ class Case:
     @property
     def links(self) -> list[Pair]:
         """The edges as a person counts them, self-loops left out."""
-        pairs = [(u, v) if self.directed else (min(u, v), max(u, v)) for u, v in self.data.edge_index.T.tolist()]
-        return sorted({pair for pair in pairs if pair[0] != pair[1]})
+        return edges_of(self.data, self.directed)
 
     @property
     def free(self) -> list[Pair]:
@@ -90,88 +94,23 @@ class Case:
         }
 
 
-@dataclass(frozen=True)
-class Truth:
-    """What brute force knows about one node."""
-
-    node: int
-    before: int
-    tenths: int | None  # the least cost; None where nothing reaches the goal
-    lead: dict[Edges, float]  # all sets of that cost, and by how much each leads
-    close: bool  # whether some subset is too close to call
-
-    @property
-    def cost(self) -> float:
-        return float("inf") if self.tenths is None else self.tenths / 10
-
-    @property
-    def decisive(self) -> set[Edges]:
-        """The sets that may be called the most decisive: one, but where leads are too close to tell apart."""
-        most = max(self.lead.values())
-        near = {edges for edges, lead in self.lead.items() if lead >= most - CLOSE}
-        same = {edges for edges in near if self.lead[edges] >= most - SAME}
-        return {min(same)} if near == same else near
-
-    @property
-    def necessity(self) -> dict[Pair, float]:
-        counts = Counter(pair for edges in self.lead for pair in edges)
-        return {pair: count / len(self.lead) for pair, count in counts.items()}
-
-
-def pairs_of(edits: Iterable[Deletion]) -> tuple[Pair, ...]:
+def pairs_of(edits: Iterable[Deletion]) -> Edges:
     """The deleted edges as pairs."""
     return tuple((edit.source, edit.target) for edit in edits)
 
 
 def solve(case: Case) -> list[Truth]:
-    """The truth for every node that can be asked about: those not of the wanted class already."""
-    free = case.free
-    removed = subsets(len(free))
-    scores = scores_after(case, free, removed)
-    tenths = removed @ np.array([case.tenths.get(pair, 10) for pair in free], dtype=np.int64)
-    truths = []
-    for node in range(case.data.num_nodes):
-        rows = scores[:, node]
-        before = int(rows[0].argmax())
-        if before == case.wanted:
-            continue
-        own = rows[:, before if case.wanted is None else case.wanted]
-        others = np.delete(rows, before if case.wanted is None else case.wanted, axis=1).max(axis=1)
-        lead = others - own if case.wanted is None else own - others
-        close = bool((np.abs(lead - case.least) < CLOSE).any() or abs(lead[0]) < CLOSE)
-        reached = lead > case.least
-        if not reached.any():
-            truths.append(Truth(node, before, None, {}, close))
-            continue
-        least = int(tenths[reached].min())
-        smallest = np.flatnonzero(reached & (tenths == least))
-        sets = {tuple(free[i] for i in np.flatnonzero(removed[row])): float(lead[row]) for row in smallest}
-        truths.append(Truth(node, before, least, sets, close))
-    return truths
-
-
-def subsets(count: int) -> np.ndarray:
-    """All subsets of so many things, one a row; row number r holds thing i where bit i of r is set."""
-    return (np.arange(2**count)[:, None] >> np.arange(count)) & 1 == 1
+    """The truth for every node that can be asked about, its sets as pairs of nodes."""
+    acts = tuple(Cut((pair,), case.tenths.get(pair, 10)) for pair in case.free)
+    question = Question(case.name, case.model, case.data, acts, **case.asked)
+    return [
+        replace(truth, lead={pairs_of(edits): lead for edits, lead in truth.lead.items()}) for truth in question.truths
+    ]
 
 
 def scores_after(case: Case, free: list[Pair], removed: np.ndarray) -> np.ndarray:
-    """The scores of every node in every edited graph: (edited graphs, nodes, classes)."""
-    number = {pair: i for i, pair in enumerate(free)}
-    ends = case.data.edge_index.numpy()
-    pairs = [(u, v) if case.directed else (min(u, v), max(u, v)) for u, v in ends.T.tolist()]
-    link = np.array([number.get(pair, len(free)) for pair in pairs], dtype=np.int64)
-    gone = np.concatenate([removed, np.zeros((len(removed), 1), dtype=bool)], axis=1)[:, link]
-    graph, column = np.nonzero(~gone)
-    nodes = case.data.num_nodes
-    edge_index = torch.from_numpy(ends[:, column] + graph * nodes)
-    fields = {}
-    if case.data.edge_weight is not None:
-        fields["edge_weight"] = case.data.edge_weight[torch.from_numpy(column)].double()
-    model = copy.deepcopy(case.model).double().eval()
-    with torch.no_grad():
-        out = model(case.data.x.double().repeat(len(removed), 1), edge_index, **fields)
-    return out.numpy().reshape(len(removed), nodes, -1)
+    """The scores of every node without each row of removed edges: (rows, nodes, classes)."""
+    return node_scores(case.model, case.data, case.directed, [Cut((pair,)) for pair in free], removed)
 
 
 def random_case(kind: str, seed: int) -> Case:
@@ -258,6 +197,5 @@ def _random_edges(random: np.random.Generator, nodes: int, directed: bool) -> np
 
 def _weights(random: np.random.Generator, ends: np.ndarray, directed: bool) -> np.ndarray:
     """From few values, so that some edges are alike; the same both ways where there is one edge both ways."""
-    number = (lambda u, v: (u, v)) if directed else (lambda u, v: (min(u, v), max(u, v)))
-    values = {number(u, v): random.choice([0.5, 1.0, 2.0]) for u, v in ends.T.tolist()}
-    return np.array([values[number(u, v)] for u, v in ends.T.tolist()], dtype=np.float64)
+    values = {edge_of(pair, directed): random.choice([0.5, 1.0, 2.0]) for pair in ends.T.tolist()}
+    return np.array([values[edge_of(pair, directed)] for pair in ends.T.tolist()], dtype=np.float64)

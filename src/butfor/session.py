@@ -238,7 +238,8 @@ def shown(results: Iterator[Shown], total: int, progress: bool) -> Iterator[Show
     """
     if not isinstance(progress, bool):
         raise InputError(f"progress is {progress!r}; give True or False")
-    return iter(tqdm(results, total=total, unit="target", desc="explaining", disable=None if progress else True))
+    # tqdm takes a semaphore even for a bar that is not shown, and a worker that is ended would leave it behind.
+    return iter(tqdm(results, total=total, unit="target", desc="explaining", disable=None)) if progress else results
 
 
 def check_settings(*, method: object = None, goal: object = None, space: object = None, budget: object = None) -> None:

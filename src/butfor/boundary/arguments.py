@@ -1,4 +1,4 @@
-"""Is this a number, a list of them? The questions that every argument is asked."""
+"""Checks of arguments: is this a whole number, a finite number, a list?"""
 
 from __future__ import annotations
 
@@ -8,52 +8,61 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from butfor.boundary.json_values import LARGEST_INT, shown
 from butfor.errors import InputError
 
-__all__ = ["as_items", "check_whole", "is_finite", "is_number", "is_whole"]
+__all__ = ["as_items", "as_plain", "check_whole", "is_finite", "is_number", "is_whole"]
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Whether this is a whole number, as Python and NumPy have them; 1.0 and True are none."""
+    """Whether this is an integer of Python or NumPy; 1.0 and True are not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether this is a number, as Python and NumPy have them; True is none."""
-    return is_whole(value) or isinstance(value, (float, np.floating))
+    """Whether this is a number of Python or NumPy that a float can hold; True is not."""
+    if not is_whole(value):
+        return isinstance(value, (float, np.floating))
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
 
 
 def is_finite(value: object) -> TypeGuard[float]:
     """Whether this is a finite number that a float can hold."""
-    try:
-        return is_number(value) and math.isfinite(float(value))
-    except OverflowError:
-        return False
+    return is_number(value) and math.isfinite(value)
 
 
 def check_whole(value: object, what: str, least: int | None = None) -> None:
-    """Refuse what is not a whole number: 1.5 is not cut to 1.
+    """Refuse anything but a whole number that fits into 64 bits; 1.5 is not rounded to 1.
 
     Raises:
-        InputError: naming it.
+        InputError: the message says ``what`` it is and which value it has.
     """
     at_least = "" if least is None else f" of at least {least}"
     if not is_whole(value) or (least is not None and value < least):
-        raise InputError(f"{what} is {value!r}; give a whole number{at_least}")
+        raise InputError(f"{what} is {shown(value)}; give a whole number{at_least}")
+    if abs(value) > LARGEST_INT:
+        raise InputError(f"{what} is {shown(value)}; give a whole number of at most {LARGEST_INT}")
+
+
+def as_plain(value: Any) -> Any:
+    """The content of an array or tensor as lists and numbers, None if it cannot be read; other values unchanged."""
+    try:
+        return value.tolist() if hasattr(value, "tolist") else value
+    except (RuntimeError, TypeError, NotImplementedError):
+        return None  # a tensor that is sparse, on the meta device, or of a dtype that its device does not have
 
 
 def as_items(several: Any, what: str) -> tuple[Any, ...]:
-    """What a list, array, tensor or anything that can be gone through holds, as plain values.
+    """The items of a list, array, tensor or other iterable, as plain values.
 
     Raises:
-        InputError: it is a single value, text, or a tensor without values to read.
+        InputError: it is a single value, text, or a tensor whose values cannot be read.
     """
-    plain = several
-    if hasattr(several, "tolist"):
-        try:
-            plain = several.tolist()
-        except (RuntimeError, TypeError, NotImplementedError):
-            plain = None  # on the meta device, sparse, on another device that has no such type
+    plain = as_plain(several)
     if isinstance(plain, (str, bytes, Mapping)) or not isinstance(plain, Iterable):
-        raise InputError(f"{what} is {several!r}; give a list")
+        raise InputError(f"{what} is {shown(several)}; give a list")
     return tuple(plain)

@@ -1,4 +1,4 @@
-"""Writing a file so that it is there whole or not at all."""
+"""Writing a file completely or not at all."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["atomic_write"]
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file beside `path` that takes its place only if nothing went wrong.
+    """Open a temporary file beside `path` that replaces it only if nothing went wrong.
 
-    After an exception, a full disk or Ctrl-C, what was at `path` is still there, and nothing else.
+    After an exception, a full disk or Ctrl-C, the file at `path` is as it was, and the temporary file is gone.
 
     Raises:
-        OSError: if the folder cannot be written, the disk is full, or the path is a device, pipe or socket, whose place
-            nothing may take.
+        OSError: if the folder cannot be written, the disk is full, or the path is a device, pipe or socket, which must
+            not be replaced.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
         raise OSError(errno.EINVAL, "it is no regular file but a pipe, socket or device", str(path))
     try:
-        # Not with the whole name before it, which may be as long as a name can be.
+        # Only the beginning of the name, which may already be as long as a name can be.
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".tmp")
     except ValueError as problem:  # a NUL in the name
         raise OSError(errno.EINVAL, str(problem), str(path)) from problem
@@ -38,7 +38,7 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp makes the file private; give it the rights a plain open() would have given.
+        # mkstemp makes the file private; give it the permissions that a plain open() would have given.
         mask = os.umask(0)
         os.umask(mask)
         temporary.chmod(0o666 & ~mask)

@@ -1,4 +1,4 @@
-"""How much memory a file or an argument may claim, asked before any of it is allocated."""
+"""The limit on the memory that a file or an argument may claim, checked before anything is allocated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def limit() -> int:
-    """How many bytes one thing may take: 4 GiB, or what the environment variable says.
+    """How many bytes a single file, array or model may take: 4 GiB, or the value of the environment variable.
 
     Raises:
         InputError: the variable holds no positive whole number.
@@ -38,12 +38,12 @@ def check_size(claimed: int, what: str, error: type[ButforError] = GraphError) -
     """Refuse what would take more memory than is allowed.
 
     Args:
-        claimed: in bytes.
-        what: that claims it, such as "the array x of graph.npz".
-        error: the class of the refusal.
+        claimed: how many bytes it would take.
+        what: what would take them, such as "the array x of graph.npz".
+        error: the class of the exception.
 
     Raises:
-        error: it is too much.
+        error: it is more than `limit` allows.
     """
     most = limit()
     if claimed > most:
@@ -54,7 +54,10 @@ def check_size(claimed: int, what: str, error: type[ButforError] = GraphError) -
 
 
 def array_bytes(shape: Iterable[int], itemsize: int = 8) -> int:
-    """What an array of this shape takes; no side and no item counts as nothing, as rows and small items grow later."""
+    """The bytes that an array of this shape takes.
+
+    A side of 0 counts as 1, and an item as at least 8 bytes: rows may be added later, and small items become larger.
+    """
     return math.prod(max(1, side) for side in shape) * max(8, itemsize)
 
 

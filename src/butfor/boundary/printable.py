@@ -10,13 +10,13 @@ __all__ = ["printable"]
 def printable(text: str) -> str:
     """The same text with every character that would do something to a terminal written out, such as ``\\x1b``.
 
-    These are control characters, line ends among them, and those that turn the direction of writing.
+    These are control characters, including line ends, and characters that change the direction of writing.
     """
-    if text.isprintable():  # all but a few texts
+    if text.isprintable():  # which is nearly always so
         return text
-    return "".join(_written_out(letter) for letter in text)
+    return "".join(_escaped(letter) for letter in text)
 
 
-def _written_out(letter: str) -> str:
+def _escaped(letter: str) -> str:
     harmless = unicodedata.category(letter) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
     return letter if harmless else letter.encode("unicode_escape").decode()

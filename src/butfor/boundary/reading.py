@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 __all__ = ["check_file", "from_json", "read_bytes", "read_json", "reading"]
 
-_LONGEST = 300
+_LONGEST_MESSAGE = 300
 
 
 @contextmanager
 def reading(path: Path | str, error: type[ButforError] = GraphError, kind: str = "") -> Iterator[None]:
-    """Whatever is raised inside becomes one sentence about the file.
+    """Turn whatever is raised inside into one sentence about the file.
 
-    Put nothing but the call into the parser of somebody else inside: a damaged file can make it raise anything, while a
-    defect of our own must show.
+    Put only the call of somebody else's parser inside: a damaged file can make it raise anything, while a bug of our
+    own must stay visible.
 
     Args:
         path: the file.
@@ -38,30 +38,30 @@ def reading(path: Path | str, error: type[ButforError] = GraphError, kind: str =
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what a damaged file makes a parser say is said better below
+            warnings.simplefilter("ignore")  # our own message about a damaged file is clearer than a parser's warnings
             yield
     except (ButforError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except OSError as problem:
-        raise error(f"cannot read {path}: {_said(problem.strerror or problem)}") from problem
-    except BaseException as problem:  # a panic in Rust code is no Exception
-        said = _said(problem) or type(problem).__name__
-        raise error(f"{path} cannot be read{f' {kind}' * bool(kind)}: {said}") from problem
+        raise error(f"cannot read {path}: {_shortened(problem.strerror or problem)}") from problem
+    except BaseException as problem:  # not Exception, because a panic in Rust code is none
+        message = _shortened(problem) or type(problem).__name__
+        raise error(f"{path} cannot be read{f' {kind}' * bool(kind)}: {message}") from problem
 
 
-def _said(problem: object) -> str:
-    """In one line, and not too long."""
+def _shortened(problem: object) -> str:
+    """A message in one line that is not too long."""
     words = " ".join(str(problem).split())
-    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
+    return words if len(words) <= _LONGEST_MESSAGE else f"{words[:_LONGEST_MESSAGE]}…"
 
 
 def check_file(path: Path, error: type[ButforError] = GraphError, *, pipe: bool = False) -> None:
-    """Refuse a path that is no file, or one larger than the memory allowed; nothing is opened.
+    """Refuse a path that is not a file, or a file larger than `limit` allows, without opening it.
 
-    Opening a pipe waits for a writer, and a device may never end; so pipes are let through only where asked for.
+    Opening a pipe waits for a writer, and a device may never end. A pipe is accepted only if ``pipe`` is set.
 
     Raises:
-        error: naming the path.
+        error: the message names the path.
     """
     with reading(path, error):
         found = os.stat(path)  # noqa: PTH116 (a Path with a NUL in it raises here as well)
@@ -73,7 +73,7 @@ def check_file(path: Path, error: type[ButforError] = GraphError, *, pipe: bool 
 
 
 def read_bytes(path: Path, error: type[ButforError] = GraphError, *, pipe: bool = False) -> bytes:
-    """All that is in a file.
+    """The whole content of a file.
 
     Raises:
         error: it cannot be read.
@@ -84,7 +84,7 @@ def read_bytes(path: Path, error: type[ButforError] = GraphError, *, pipe: bool 
 
 
 def read_json(path: Path, error: type[ButforError], *, pipe: bool = False) -> Any:
-    """What a JSON file holds.
+    """The content of a JSON file.
 
     Raises:
         error: it cannot be read or is not JSON.
@@ -95,14 +95,14 @@ def read_json(path: Path, error: type[ButforError], *, pipe: bool = False) -> An
 
 
 def from_json(content: bytes) -> Any:
-    """What JSON says; neither NaN nor Infinity, which are no JSON.
+    """Parse JSON. NaN and Infinity are refused: Python's parser would take them, but they are not JSON.
 
     Raises:
         ValueError: it is not JSON.
         RecursionError: it is nested too deeply.
     """
-    return json.loads(content.decode("utf-8"), parse_constant=_no_number)
+    return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
 
 
-def _no_number(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no number")

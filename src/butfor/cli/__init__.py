@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-# Which extra brings what is missing.
+# The extra that installs each optional package.
 EXTRAS = {
     **{"cyclopts": "cli", "rich": "cli", "matplotlib": "plot", "polars": "tables"},
     **dict.fromkeys(["captum", "jinja2", "joblib", "optuna"], "reproduce"),
@@ -31,8 +31,8 @@ WRONG_INPUT, PIPE_CLOSED = 2, 141
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
-    0: done; 2: something that was given cannot be used, and a line on standard error says what; 130:
-    interrupted by Ctrl-C; 141: whoever read the output stopped reading; 143: ended by SIGTERM.
+    0: done; 2: an argument, file or model cannot be used, and a line on standard error says why; 130: interrupted by
+    Ctrl-C; 141: whoever read the output stopped reading; 143: ended by SIGTERM.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started this
@@ -63,14 +63,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(f"error: {place}{problem.strerror or problem}", WRONG_INPUT)
     except Exception:
         if not was_terminated():
-            raise  # a defect of ours shows
+            raise  # a bug of ours must stay visible
         return _fail("interrupted", TERMINATED)
     return code
 
 
 @contextmanager
 def _no_warnings() -> Iterator[None]:
-    """Leave out what libraries and models say to programmers, unless Python was told to show it."""
+    """Hide warnings, which libraries and models address to programmers, unless Python was told to show them (-W)."""
     with warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
@@ -85,20 +85,22 @@ def _run(argv: Sequence[str]) -> int:
     try:
         result = app(list(argv), exit_on_error=False, print_error=False, result_action="return_value", backend=None)
     except CycloptsError as problem:
-        raise InputError(_in_our_words(problem, argv)) from problem
+        raise InputError(_usage_error(problem, argv)) from problem
     return result if isinstance(result, int) else 0
 
 
-def _in_our_words(problem: Exception, argv: Sequence[str]) -> str:
+def _usage_error(problem: Exception, argv: Sequence[str]) -> str:
+    """What is wrong with the command line, in one line, and where to get help."""
     from cyclopts import UnusedCliTokensError
 
     from butfor.cli.app import COMMANDS
 
-    said = str(problem).strip()
+    message = str(problem).strip()
     if isinstance(problem, UnusedCliTokensError) and problem.unused_tokens:
-        said = f"Unexpected argument {problem.unused_tokens[0]!r}."
+        message = f"Unexpected argument {problem.unused_tokens[0]!r}."
     command = f" {argv[0]}" if argv and argv[0] in COMMANDS else ""
-    return f"{' '.join(said.split())} See: butfor{command} --help"
+    stop = "" if message.endswith((".", "?")) else "."
+    return f"{' '.join(message.split())}{stop} See: butfor{command} --help"
 
 
 def _fail(message: str, code: int) -> int:
@@ -107,7 +109,7 @@ def _fail(message: str, code: int) -> int:
 
 
 def _missing_extra(problem: BaseException | None) -> str | None:
-    """The optional package whose absence is behind an import error; lazy commands wrap theirs in another."""
+    """The optional package whose absence caused an import error, perhaps through other errors that wrap it."""
     while problem is not None:
         name = (getattr(problem, "name", None) or "").partition(".")[0]
         if isinstance(problem, ModuleNotFoundError) and name in EXTRAS:
@@ -117,7 +119,7 @@ def _missing_extra(problem: BaseException | None) -> str | None:
 
 
 def _discard_output() -> None:
-    """Point standard output at nothing: Python flushes it once more at exit, and would complain again."""
+    """Redirect standard output to nowhere: Python flushes it once more at exit and would fail again."""
     try:
         descriptor = sys.stdout.fileno()
     except (OSError, ValueError):

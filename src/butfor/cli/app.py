@@ -1,4 +1,4 @@
-"""Which commands there are; each is imported only when it is run."""
+"""The commands; each is imported only when it is run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COMMANDS: dict[str, _Command] = {
         ),
     ),
     "explain": _Command(
-        "Find the fewest edits that make a prediction another.",
+        "Find the fewest edits that change a prediction.",
         (
             "butfor explain --checkpoint runs/tree-cycles --nodes test --out cfs.jsonl",
             "butfor explain --checkpoint runs/tree-cycles --nodes 600-620 --method cf-gnn",
@@ -84,7 +84,7 @@ def _examples(*lines: str) -> str:
 
 
 def _no_rounding(kind: Any, tokens: Sequence[Token]) -> Any:
-    """Read a value as ever, but do not round 1.5 where a whole number is wanted."""
+    """Convert a value as cyclopts does, except that 1.5 is refused, not rounded, where a whole number is expected."""
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     if int in kinds and float not in kinds:
         for token in tokens:
@@ -112,7 +112,7 @@ for _number, (_name, _command) in enumerate(COMMANDS.items()):
         f"butfor.cli.{_name}:{_name}",
         name=_name,
         help=_command.summary,
-        sort_key=_number,  # in the order of work, not of the alphabet
+        sort_key=_number,  # the order in which they are used, not the alphabetical one
         help_epilogue=_examples(*_command.examples),
         help_format="markdown",
     )

@@ -1,4 +1,4 @@
-"""``butfor datasets``: the paper's graphs, and what a user's own graph is like."""
+"""``butfor datasets``: the paper's graphs, and a description of any other graph."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -38,7 +38,7 @@ def datasets(
         out: write the graph to this file (.npz).
         force: replace the file if it exists.
         node_table: `NODE_TABLE_HELP` describes it.
-        undirected: add the missing directions of a file that names every edge once.
+        undirected: add the directions that are missing in a file that lists every edge once.
     """
     if graph is None:
         if out is not None:
@@ -53,7 +53,7 @@ def datasets(
     if len(graphs) > 1:
         if out is not None:
             raise InputError(f"{graph} holds {len(graphs)} graphs, and {out.suffix or 'a file'} takes one")
-        _print_many(graph, graphs, str(info["sha256"]))
+        _print_several(graph, graphs, str(info["sha256"]))
         return
     data = graphs[0]
     if out is None:
@@ -157,7 +157,7 @@ def _counted(labels: "Tensor", data: "Data") -> str:
     return ", ".join([*shown[:MOST_CLASSES], *rest])
 
 
-def _print_many(name: str, graphs: "list[Data]", sha256: str) -> None:
+def _print_several(name: str, graphs: "list[Data]", sha256: str) -> None:
     import numpy as np
 
     rows = [

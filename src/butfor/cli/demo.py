@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from butfor.cli.job import Search, WithinGraph
 from butfor.cli.metrics_table import MetricsRow, print_metrics
-from butfor.cli.output import read_noted, say
+from butfor.cli.output import read_with_notes, say
 from butfor.cli.source import Seed
 from butfor.datasets import GENERATORS, describe
 from butfor.errors import StoreError
@@ -34,7 +34,7 @@ __all__ = ["demo"]
 # Tree-Grid (see docs/results.md), so it was chosen for that, and nothing else was looked at.
 SEED = 7
 
-# Pictures per graph, of counterfactuals that are small enough to be taken in at a glance.
+# The number of pictures per graph, and the largest counterfactual that is drawn.
 PICTURES = 2
 LARGEST = 3
 
@@ -50,17 +50,17 @@ def demo(
     Args:
         out: the folder for models, results and pictures. What an earlier demo wrote there is replaced; other
             files stay.
-        seed: of the graphs and the models.
-        quiet: no progress bars.
+        seed: the seed of the graphs and the models.
+        quiet: show no progress bars.
     """
     started = time.monotonic()
-    import matplotlib  # noqa: F401 (if it is missing, say so now and not after the first graph)
+    import matplotlib  # noqa: F401 (if it is missing, report it now and not after the first graph)
 
     say("Three graphs, three models, seven methods. The first run on a machine compiles some code once.")
     say()
     first: Counterfactual | None = None
     for paper in PAPER.values():
-        shown = _one(paper, out / paper.name, seed, quiet)
+        shown = _run_on_graph(paper, out / paper.name, seed, quiet)
         first = first or shown
     say(f"Done in {time.monotonic() - started:.0f} s. In {out}, a folder for each graph:")
     say("  model.safetensors, model.json   the trained model")
@@ -74,8 +74,8 @@ def demo(
     say(f"  butfor explain --checkpoint {place} --nodes 600-620 --method cf-gnn --momentum 0.9")
 
 
-def _one(paper: "PaperDataset", folder: Path, seed: int, quiet: bool) -> "Counterfactual | None":
-    """Everything about one graph; returns a result that was drawn."""
+def _run_on_graph(paper: "PaperDataset", folder: Path, seed: int, quiet: bool) -> "Counterfactual | None":
+    """Train, explain, evaluate and draw on one graph; returns a result that was drawn, if any."""
     data = GENERATORS[paper.name](seed)
     nodes = [int(node) for node in data.test_mask.nonzero().flatten()]
     say(f"{paper.title}: {data.num_nodes} nodes, {data.num_edges} edges, {len(nodes)} test nodes")
@@ -87,12 +87,12 @@ def _one(paper: "PaperDataset", folder: Path, seed: int, quiet: bool) -> "Counte
     session = Session.of(model, data)
     for name, method in _methods(paper).items():
         job = WithinGraph(session, nodes, Search(method, seed=seed), f"{paper.title}, {name}")
-        results = _explained(job, folder / f"{name}.jsonl", quiet)
+        results = _explain_all(job, folder / f"{name}.jsonl", quiet)
         metrics = evaluate(results, data, session.classes)
         rows.append(MetricsRow(name, method.record(), metrics))
         best = best or results
     print_metrics(rows, paper)
-    say("These graphs and models are fresh; the paper's are others of the same kind: numbers need not match.")
+    say("These graphs and models are not the paper's but new ones of the same kind: numbers need not match.")
     say()
     drawn = _to_draw(best, data)
     for number, item in enumerate(drawn, start=1):
@@ -101,7 +101,7 @@ def _one(paper: "PaperDataset", folder: Path, seed: int, quiet: bool) -> "Counte
 
 
 def _to_draw(results: "Sequence[Counterfactual]", data: "Data") -> "list[Counterfactual]":
-    """Small counterfactuals of nodes that the model rightly sees in a motif, one of each size first."""
+    """Small counterfactuals of motif nodes that the model classifies correctly, one of each size first."""
     right = [
         result
         for result in sorted(results, key=lambda item: (item.edges, item.target))
@@ -124,10 +124,10 @@ def _methods(paper: "PaperDataset") -> "dict[str, Method]":
     }
 
 
-def _explained(job: WithinGraph, path: Path, quiet: bool) -> "list[Counterfactual]":
-    """Explain all nodes anew; an earlier demo's file makes way, if that is what it is."""
+def _explain_all(job: WithinGraph, path: Path, quiet: bool) -> "list[Counterfactual]":
+    """Explain all nodes. The result file of an earlier demo is replaced; a file of another kind is an error."""
     if path.exists():
-        read_noted(path)
+        read_with_notes(path)
     try:
         path.unlink(missing_ok=True)
     except OSError as problem:

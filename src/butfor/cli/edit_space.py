@@ -1,6 +1,6 @@
-"""Which edits are allowed, as a JSON file says it: the fields of `EditSpace`, nodes by ids of their own.
+"""An edit space from a JSON file: the fields of `EditSpace`, with nodes given by their own ids if they have any.
 
-What makes sense is decided by `EditSpace`; here only the nodes that rules name are looked up.
+`EditSpace` itself checks the rules. Here, only the nodes that they name are translated into positions in the graph.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from butfor.boundary.json_values import MOST, shown
+from butfor.boundary.json_values import LARGEST_INT, shown
 from butfor.boundary.reading import read_json
-from butfor.cli.target_lists import parse_edges, places_of
+from butfor.cli.target_lists import parse_edges, positions_by_id
 from butfor.edits.space import EditSpace
 from butfor.errors import InputError
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
     from torch_geometric.data import Data
 
-    from butfor.cli.target_lists import Places
+    from butfor.cli.target_lists import PositionsById
 
 __all__ = ["read_space"]
 
-SEVERAL = "names nodes, but several graphs are explained and none is meant: explain a single one"
+SEVERAL = "names nodes, but several graphs are explained and it does not say in which one: explain a single graph"
 
 
 def read_space(path: Path | None, protect: str, data: Data | None) -> EditSpace:
-    """The rules of a file, if one is given, with further edges protected.
+    """The edit space of a file, or the default one, with further edges protected.
 
     Args:
         path: a JSON file.
         protect: edges as on the command line, such as "3-17,4-9".
-        data: the graph; None where there are several, of which no rule can name a node.
+        data: the graph; None if there are several, because then rules cannot name nodes.
 
     Raises:
         InputError: the file cannot be read, or its rules make no sense.
@@ -51,7 +51,7 @@ def _read(path: Path, data: Data | None) -> EditSpace:
     try:
         if not isinstance(plain, dict):
             raise InputError('they must be an object, such as {"max_edits": 2}')
-        positions = _Positions(data is None, None if data is None else places_of(data))
+        positions = _Positions(data is None, None if data is None else positions_by_id(data))
         return EditSpace.from_dict(positions.of_rules(plain))
     except InputError as problem:
         raise InputError(f"the rules {path} cannot be used: {problem}") from problem
@@ -62,15 +62,15 @@ class _Positions:
     """Turns the nodes that rules name into their positions in the graph.
 
     Attributes:
-        several: whether there are several graphs, of which none is meant.
-        places: the positions by node ids, where the graph has such.
+        several: whether there are several graphs, so that it is not clear whose nodes are named.
+        by_id: the positions of nodes by their own ids; None if they have none.
     """
 
     several: bool
-    places: Places | None
+    by_id: PositionsById | None
 
     def of_rules(self, plain: dict[str, Any]) -> dict[str, Any]:
-        """The same rules by positions; what is not a list of edges is left to `EditSpace`."""
+        """The same rules with positions instead of ids; whatever is not a list of edges is left to `EditSpace`."""
         given = dict(plain)
         for name in ("protected", "allowed", "add"):
             if isinstance(given.get(name), list):
@@ -81,23 +81,20 @@ class _Positions:
         elif isinstance(groups, list):
             given["groups"] = [self._edges("groups", group) for group in groups]
         if isinstance(given.get("costs"), list):
-            given["costs"] = [self._priced(pair) for pair in given["costs"]]
+            given["costs"] = [self._of_cost(pair) for pair in given["costs"]]
         rules = given.get("features")
         if isinstance(rules, (list, dict)):
             each = [rules] if isinstance(rules, dict) else rules
-            given["features"] = [self._of_features(rule) for rule in each]
+            given["features"] = [self._of_feature_rule(rule) for rule in each]
         return given
 
-    def _priced(self, pair: Any) -> Any:
-        if not isinstance(pair, list) or len(pair) != 2:
-            raise InputError(f"costs has {_said(pair)}; give [edge, number], such as [[3, 17], 2.5], or a group's name")
-        priced, cost = pair
-        return priced if isinstance(priced, str) else self._edge("costs", priced), cost
+    def _of_cost(self, pair: Any) -> Any:
+        if not isinstance(pair, list) or len(pair) != 2 or isinstance(pair[0], str):
+            return pair
+        return self._edge("costs", pair[0]), pair[1]
 
-    def _of_features(self, rule: Any) -> Any:
-        if not isinstance(rule, dict):
-            raise InputError(f'features has {_said(rule)}; give an object, such as {{"values": "flip"}}')
-        if not isinstance(rule.get("nodes"), list):
+    def _of_feature_rule(self, rule: Any) -> Any:
+        if not isinstance(rule, dict) or not isinstance(rule.get("nodes"), list):
             return rule
         return {**rule, "nodes": [self._node("features", node) for node in rule["nodes"]]}
 
@@ -106,23 +103,23 @@ class _Positions:
 
     def _edge(self, name: str, edge: Any) -> list[int]:
         if not isinstance(edge, list) or len(edge) != 2:
-            raise InputError(f"{name} has {_said(edge)}; an edge is written as its two nodes, such as [3, 17]")
+            raise InputError(f"{name} has {_as_json(edge)}; an edge is written as its two nodes, such as [3, 17]")
         return [self._node(name, node) for node in edge]
 
     def _node(self, name: str, node: Any) -> int:
         if self.several:
             raise InputError(f"{name} {SEVERAL}")
-        if self.places is not None:
-            if not isinstance(node, (str, int)) or str(node) not in self.places:
-                some = ", ".join(list(self.places)[:3])
-                raise InputError(f"{name} names {_said(node)}, which is no node id of this graph ({some}, …)")
-            return self.places[str(node)]
-        if type(node) is not int or abs(node) > MOST:
-            raise InputError(f"{name} names {_said(node)}, but the nodes of this graph are numbers")
+        if self.by_id is not None:
+            if not isinstance(node, (str, int)) or str(node) not in self.by_id:
+                some = ", ".join(list(self.by_id)[:3])
+                raise InputError(f"{name} names {_as_json(node)}, which is no node id of this graph ({some}, …)")
+            return self.by_id[str(node)]
+        if type(node) is not int or abs(node) > LARGEST_INT:
+            raise InputError(f"{name} names {_as_json(node)}, but the nodes of this graph are numbers")
         return node
 
 
-def _said(value: Any) -> str:
-    """A value as the file writes it, unless that is long."""
+def _as_json(value: Any) -> str:
+    """A value as JSON, or abbreviated if that is long."""
     short = shown(value)
     return short if "..." in short or isinstance(value, dict) else json.dumps(value)

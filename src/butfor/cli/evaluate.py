@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from butfor.cli.labels import method_label
 from butfor.cli.metrics_table import MetricsRow, print_metrics
-from butfor.cli.output import note, read_noted
+from butfor.cli.output import note, read_with_notes
 from butfor.cli.provenance import check_provenance
 from butfor.cli.source import ModelAndGraphs, Source
 from butfor.errors import InputError, StoreError
@@ -35,7 +35,7 @@ def evaluate(results: Path, /, *more: Path, source: Source | None = None) -> Non
         source: the model and the graph that the results are of.
     """
     paths = [results, *more]
-    contents = {path: read_noted(path) for path in paths}
+    contents = {path: read_with_notes(path) for path in paths}
     for path, content in contents.items():
         if not content:
             raise StoreError(f"{path} holds no results; butfor explain --out {path} writes some")
@@ -54,7 +54,7 @@ def evaluate(results: Path, /, *more: Path, source: Source | None = None) -> Non
 
 
 def _tables(contents: "dict[Path, list[Counterfactual]]") -> "list[dict[Path, list[Counterfactual]]]":
-    """The files, grouped into those whose results belong in one table."""
+    """The files in groups, one for each table, whose results can be compared."""
     tables: list[dict[Path, list[Counterfactual]]] = []
     for path, content in contents.items():
         table = next((table for table in tables if _comparable(next(iter(table.values())), content)), None)

@@ -1,4 +1,4 @@
-"""``butfor explain``: verified counterfactuals, one per line, as they come."""
+"""``butfor explain``: verified counterfactuals, one per line, each as soon as it is found."""
 
 import sys
 import time
@@ -21,7 +21,7 @@ from butfor.methods import METHODS
 from butfor.problem.budget import Budget
 from butfor.problem.goal import Goal
 from butfor.runs import Outcome, Store
-from butfor.runs.store import check_out
+from butfor.runs.store import check_output_path
 from butfor.session import Session
 
 if TYPE_CHECKING:
@@ -64,42 +64,44 @@ def explain(
     out: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
     quiet: Annotated[bool, Parameter(group=OUTPUT, negative=(), show_default=False)] = False,
 ) -> int:
-    """Explain nodes, links or whole graphs, and keep each result as soon as it is verified on the whole graph.
+    """Explain nodes, links or whole graphs. Each result is saved as soon as it is verified on the whole graph.
 
     Args:
         source: the model and the graph.
-        nodes: a list such as 1,2,5-9; a file of such lists, or @file; the name of a mask; or all. If the graph
-            has node ids of its own, as from a node table, these are meant. The test nodes unless given.
-        links: instead of nodes, pairs of them such as 3-17,4-9; a file of such lists, or @file.
-        graphs: of several graphs, those to explain as wholes: a list such as 1,2,5-9 of their numbers in the file,
-            counted from 0; a file of such lists, or @file; all; or test, those that were left for testing when the
-            checkpoint was trained. These unless given.
-        limit: explain only the first so many of these.
-        method: how to search.
-        published_choices: for cf-gnn, begin with what the published code does, not with what the paper says.
+        nodes: the nodes to explain: a list such as 1,2,5-9; a file of such lists, or @file; the name of a mask, such as
+            test; or all. If the nodes have ids of their own, as from a node table, lists are of these ids. By default
+            the test nodes.
+        links: explain links instead, given as pairs of nodes such as 3-17,4-9; or a file of such lists, or @file.
+        graphs: explain whole graphs instead: a list such as 1,2,5-9 of their numbers in the file, counted from 0; a
+            file of such lists, or @file; all; or test, the graphs that were kept for testing when the checkpoint was
+            trained. The default for several graphs is test.
+        limit: explain only the first LIMIT targets.
+        method: the search method.
+        published_choices: for cf-gnn, take the defaults of the published code instead of the paper's.
         flags: the method's hyper-parameters.
-        wanted: the class to reach, by number or name; any other class unless given.
-        least: by how much, in scores, the new class must lead.
-        probability: the least probability that the new class must have.
-        threshold: for a model that returns one number, where the upper of two classes begins.
-        space: which edits are allowed, at what cost (JSON): the fields of butfor.EditSpace, such as
-            {"add": {"hops": 2}, "max_edits": 3}. Every edge may be deleted, at 1, unless given.
-        protect: edges that must stay, such as 3-17,4-9; besides those of the space.
-        evaluations: the most edit sets to try for one target; none for no limit.
-        seconds: the most time to spend on one target.
-        seed: for methods that draw random numbers.
-        out: append the results to this file (JSON Lines). If it holds results of this very run already, it is
-            continued and nothing is repeated. Without it the results are printed.
-        quiet: no progress bar and no notes.
+        wanted: the class to reach, by number or name; by default any other class.
+        least: by how much the logit of the new class must exceed the others, or by how much a single number must be
+            beyond --threshold.
+        probability: the lowest probability that the new class may have.
+        threshold: for a model that returns one number: it predicts class 1 above this threshold, and class 0 otherwise.
+        space: a JSON file that says which edits are allowed and what they cost: the fields of butfor.EditSpace, such as
+            {"add": {"hops": 2}, "max_edits": 3}. By default every edge may be deleted, at a cost of 1.
+        protect: edges that must not be deleted, such as 3-17,4-9, in addition to those that --space protects.
+        evaluations: how many edit sets to try at most for each target; none for no limit.
+        seconds: how much time to spend at most on each target.
+        seed: the seed of methods that draw random numbers.
+        out: append the results to this file (JSON Lines). If it already holds results of the same run, their targets
+            are not explained again. Without this option the results are printed.
+        quiet: show no progress bar and no notes.
     """
     started = time.monotonic()
     if out is not None:
-        check_out(out)
+        check_output_path(out)
     budget = Budget(None if evaluations == "none" else evaluations, seconds)
     subject = (source or Source()).read()
     targets = Targets.of(subject, nodes, links, graphs)
     search = Search(make_method(method, flags, published_choices), budget, seed)
-    question: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "goal": Goal(wanted, least, probability, threshold),
         "directed": None if source is None else source.options.directed,
     }
@@ -107,24 +109,24 @@ def explain(
     if targets.task == "graph":
         numbers = targets.numbers(subject)[:limit]
         rules = read_space(space, protect, subject.graphs[numbers[0]] if len(numbers) == 1 else None)
-        job = WholeGraphs(subject, numbers, search, {**question, "space": rules})
+        job = WholeGraphs(subject, numbers, search, {**settings, "space": rules})
     else:
-        those = targets.within(subject.graph)[:limit]
+        chosen = targets.within(subject.graph)[:limit]
         rules = read_space(space, protect, subject.graph)
-        session = Session.of(subject.model, subject.graph, task=targets.task, space=rules, **question)
-        job = WithinGraph(session, those, search)
+        session = Session.of(subject.model, subject.graph, task=targets.task, space=rules, **settings)
+        job = WithinGraph(session, chosen, search)
     with _Printer() if out is None else Store(out, job.run) as sink:
         todo = [target for target in job.targets if target not in sink.done]
-        _greet(sink, job, len(todo), quiet)
+        _note_earlier_results(sink, job, len(todo), quiet)
         try:
             for result in job.results(todo, quiet):
                 sink.append(result)
         except (KeyboardInterrupt, ButforError) as problem:
-            kept = _kept(sink, job)
+            progress = _describe_progress(sink, job)
             if isinstance(problem, ButforError):
-                note(kept, quiet)
+                note(progress, quiet)
                 raise
-            print(f"interrupted: {printable(kept)}", file=sys.stderr)
+            print(f"interrupted: {printable(progress)}", file=sys.stderr)
             return exit_code(problem)
         outcomes = [sink.done[target] for target in job.targets]
         summary = _summary(outcomes, job.what, time.monotonic() - started)
@@ -136,7 +138,7 @@ def explain(
 
 
 class _Printer:
-    """Takes results as a store does, and only prints them."""
+    """Stands in for a store where there is no file: it only prints the results."""
 
     def __init__(self) -> None:
         self.done: dict[int | tuple[int, int], Outcome] = {}
@@ -153,7 +155,8 @@ class _Printer:
         pass
 
 
-def _greet(sink: _Printer | Store, job: Job, todo: int, quiet: bool) -> None:
+def _note_earlier_results(sink: _Printer | Store, job: Job, todo: int, quiet: bool) -> None:
+    """Say how much of the job an earlier run has done."""
     if not isinstance(sink, Store):
         return
     if sink.notice:
@@ -165,12 +168,13 @@ def _greet(sink: _Printer | Store, job: Job, todo: int, quiet: bool) -> None:
         note(f"{total - todo} of {total} {job.what}s are in {sink.path} already: going on with the rest", quiet)
 
 
-def _kept(sink: _Printer | Store, job: Job) -> str:
+def _describe_progress(sink: _Printer | Store, job: Job) -> str:
+    """How many targets are done, and how the run can be continued."""
     done = sum(target in sink.done for target in job.targets)
-    said = f"{done} of {len(job.targets)} {job.what}s are done"
+    progress = f"{done} of {len(job.targets)} {job.what}s are done"
     if isinstance(sink, Store):
-        return f"{said} and kept in {sink.path}; the same command goes on with the rest"
-    return f"{said}; with --out FILE a run that was interrupted can be continued"
+        return f"{progress} and kept in {sink.path}; the same command goes on with the rest"
+    return f"{progress}; with --out FILE a run that was interrupted can be continued"
 
 
 def _summary(outcomes: Sequence[Outcome], what: str, seconds: float) -> str:

@@ -15,7 +15,7 @@ from butfor.methods.base import field_types
 
 __all__ = ["FLAGS", "make_method"]
 
-# What can be written on a command line.
+# The types whose values can be written on a command line.
 _PLAIN = (int, float, str, bool)
 
 
@@ -53,7 +53,7 @@ def make_method(name: str, flags: object, published: bool = False) -> Method:
 
 
 def _value(flag: str, method: str, value: object) -> object:
-    """What a hyper-parameter is set to; a method among them is given by its name."""
+    """The value of a hyper-parameter; one that is a method itself is given by its name."""
     if value == "none":
         return None
     (kind,) = (use.kind for use in _USES[flag] if use.method == method)
@@ -61,6 +61,7 @@ def _value(flag: str, method: str, value: object) -> object:
 
 
 def _uses() -> dict[str, list[_Use]]:
+    """The methods that use each flag, by its name."""
     found: dict[str, list[_Use]] = {}
     for name, method in METHODS.items():
         types_of = field_types(method)
@@ -78,19 +79,25 @@ def _parts(kind: Any) -> tuple[Any, ...]:
 
 
 def _is_plain(part: Any) -> bool:
-    """Whether a command line can write a value of this type: an explainer object, say, has no such form."""
+    """Whether values of this type can be written on a command line; an explainer object, for one, cannot."""
     return part in (*_PLAIN, types.NoneType, Method) or get_origin(part) is Literal
 
 
 def _annotation(uses: list[_Use]) -> Any:
-    """The type to read a flag with. Not given is None, so a None that can be given is written "none"."""
-    parts = dict.fromkeys(part for use in uses for part in _parts(use.kind))
-    read: Any = None
-    for part in parts:
-        part = {types.NoneType: Literal["none"], Method: Literal[tuple(METHODS)]}.get(part, part)
-        read = part if read is None else Union[read, part]  # noqa: UP007 (parts are known at run time only)
+    """The type to read a flag with. None stands for a flag that was not given, so the user writes None as "none"."""
+    kinds: list[Any] = []
+    words: list[str] = []
+    for part in dict.fromkeys(part for use in uses for part in _parts(use.kind)):
+        if part in _PLAIN:
+            kinds.append(part)
+        else:
+            words += {types.NoneType: ("none",), Method: tuple(METHODS)}.get(part) or get_args(part)
+    if words:
+        kinds.append(Literal[tuple(dict.fromkeys(words))])
+    read: Any = Union[tuple(kinds)]  # noqa: UP007 (known at run time only)
     groups = tuple(_GROUPS[use.method] for use in uses)
-    return Annotated[read | None, Parameter(help=_help(uses), group=groups, show_default=False)]
+    # Not `read | None`, for which cyclopts would take --lr none as not given.
+    return Annotated[read, Parameter(help=_help(uses), group=groups, show_default=False)]
 
 
 def _help(uses: list[_Use]) -> str:
@@ -120,7 +127,7 @@ FLAGS: Any = Annotated[
         "Flags",
         [(name, _annotation(uses), None) for name, uses in _USES.items()],
         frozen=True,
-        namespace={"__module__": __name__},  # else it would pass for a builtin, which has no fields
+        namespace={"__module__": __name__},  # otherwise cyclopts takes it for a builtin, which has no fields
     ),
     Parameter(name="*"),
 ]

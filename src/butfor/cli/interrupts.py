@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: both end a command in order, with what was found kept; only the exit codes differ."""
+"""Ctrl-C and SIGTERM: both let a command save what it has found; only the exit codes differ."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ INTERRUPTED, TERMINATED = 130, 143
 
 
 class _Terminated(KeyboardInterrupt):
-    """Somebody asked the process to end: what handles Ctrl-C handles this too."""
+    """SIGTERM was received; whatever handles Ctrl-C handles this too."""
 
 
-_asked = threading.Event()
+_termination_requested = threading.Event()
 
 
 def was_terminated() -> bool:
     """Whether the process was asked to end; a library in the middle of its import may turn that into another error."""
-    return _asked.is_set()
+    return _termination_requested.is_set()
 
 
 def exit_code(problem: KeyboardInterrupt) -> int:
-    """What a shell expects of a command that was ended this way."""
+    """The exit code that a shell expects of a command that was ended this way."""
     return TERMINATED if isinstance(problem, _Terminated) else INTERRUPTED
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Let SIGTERM raise an exception, as Ctrl-C does; it would end the process on the spot."""
+    """Make SIGTERM raise an exception, as Ctrl-C does, instead of ending the process on the spot."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread hears of signals
+        yield  # only the main thread receives signals
         return
-    _asked.clear()
+    _termination_requested.clear()
     before = signal.signal(signal.SIGTERM, _terminate)
     try:
         yield
@@ -48,6 +48,6 @@ def terminable() -> Iterator[None]:
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> None:
-    _asked.set()
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: what was found is being kept
+    _termination_requested.set()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: what was found is being saved
     raise _Terminated

@@ -1,4 +1,4 @@
-"""What a command is asked to explain: targets of one kind, the run of their results, and the results as they come."""
+"""A job: targets of one kind, what their results have in common, and the results, one after the other."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ __all__ = ["Job", "Search", "Targets", "WholeGraphs", "WithinGraph"]
 
 @dataclass(frozen=True)
 class Targets:
-    """What the user wants explained, as written; of several graphs or of one."""
+    """What the user wants explained, as text: nodes or links of one graph, or whole graphs."""
 
     task: Task
     text: str
 
     @classmethod
     def of(cls, subject: ModelAndGraphs, nodes: str | None, links: str | None, graphs: str | None) -> Targets:
-        """From the three flags, of which one may be given; test nodes or test graphs where none is.
+        """What one of these three flags says; without any, the test nodes or test graphs.
 
         Raises:
             InputError: several are given.
@@ -54,17 +54,17 @@ class Targets:
         return given[0] if given else cls("node" if len(subject.graphs) == 1 else "graph", "test")
 
     def numbers(self, subject: ModelAndGraphs) -> list[int]:
-        """The numbers of the graphs that are meant."""
+        """The numbers of the graphs to explain."""
         return parse_graphs(self.text, len(subject.graphs), subject.test)
 
     def within(self, data: Data) -> list[int] | list[Pair]:
-        """The nodes or pairs that are meant."""
+        """The nodes or links of this graph to explain."""
         return parse_links(self.text, data) if self.task == "link" else parse_nodes(self.text, data)
 
 
 @dataclass(frozen=True)
 class Search:
-    """How targets are searched: by which method, with what budget and seed."""
+    """How to search for counterfactuals: the method, the budget and the seed."""
 
     method: Method
     budget: Budget | None = None
@@ -75,7 +75,7 @@ class Search:
         return Run.of(session, self.method, self.seed)
 
     def results(self, session: Session, targets: Sequence[Target]) -> Iterator[Counterfactual]:
-        """Results of these targets as they come."""
+        """The results of these targets, each as soon as it is found."""
         found = session.stream(targets, self.method, budget=self.budget, seed=self.seed)
         with threads_for(session.graph.data.num_edges):
             for _, result in found:
@@ -93,7 +93,7 @@ class WithinGraph:
 
     @property
     def what(self) -> str:
-        """What the targets are."""
+        """The kind of target: node or link."""
         return self.session.predictor.task
 
     @property
@@ -102,45 +102,45 @@ class WithinGraph:
         return self.search.run(self.session)
 
     def results(self, todo: Sequence[Any], quiet: bool) -> Iterator[Counterfactual]:
-        """Results of these targets as they come, with a progress bar."""
+        """The results of these targets, each as soon as it is found, with a progress bar."""
         return progress(self.search.results(self.session, todo), len(todo), self.what, self.label, quiet)
 
 
 @dataclass(frozen=True, eq=False)
 class WholeGraphs:
-    """Graphs, each explained as a whole; ``question`` is what else `Session.of` is given."""
+    """Graphs, each explained as a whole; ``settings`` are further arguments of `Session.of`."""
 
     subject: ModelAndGraphs
     targets: Sequence[int]
     search: Search
-    question: dict[str, Any]
+    settings: dict[str, Any]
     what: str = "graph"
-    _ready: dict[int, Session] = field(default_factory=dict)
+    _sessions: dict[int, Session] = field(default_factory=dict)
 
     @property
     def run(self) -> RunOfGraphs:
         """What the results will have in common."""
         first = self.search.run(self._session(self.targets[0]))
-        return RunOfGraphs(first, self.subject.graphs, self.question["directed"])
+        return RunOfGraphs(first, self.subject.graphs, self.settings["directed"])
 
     def results(self, todo: Sequence[Any], quiet: bool) -> Iterator[Counterfactual]:
-        """Results of these graphs as they come, with a progress bar."""
-        return progress(self._each(todo), len(todo), self.what, quiet=quiet)
+        """The results of these graphs, each as soon as it is found, with a progress bar."""
+        return progress(self._one_by_one(todo), len(todo), self.what, quiet=quiet)
 
-    def _each(self, todo: Sequence[int]) -> Iterator[Counterfactual]:
+    def _one_by_one(self, todo: Sequence[int]) -> Iterator[Counterfactual]:
         for number in todo:
             yield from self.search.results(self._session(number), [None])
-            del self._ready[number]
+            del self._sessions[number]
 
     def _session(self, number: int) -> Session:
-        if number not in self._ready:
+        if number not in self._sessions:
             data = self.subject.graphs[number]
             try:
-                made = Session.of(self.subject.model, data, task="graph", number=number, **self.question)
+                made = Session.of(self.subject.model, data, task="graph", number=number, **self.settings)
             except ButforError as problem:
                 raise type(problem)(f"graph {number}: {problem}") from problem
-            self._ready[number] = made
-        return self._ready[number]
+            self._sessions[number] = made
+        return self._sessions[number]
 
 
 Job = WithinGraph | WholeGraphs

@@ -1,4 +1,4 @@
-"""Methods in few words: the name the command line knows, and what is unusual about the settings."""
+"""Short labels of methods: the name on the command line, and the settings that differ from the defaults."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def method_label(method: MethodRecord) -> str:
     """A short name for a method, such as "cf-gnn, published code, momentum=0.9"."""
     for name, cls in METHODS.items():
         if cls.__name__ == method.name and method.settings.keys() <= {item.name for item in fields(cls)}:  # type: ignore[arg-type]
-            label, usual = name, cls()
-            if isinstance(usual, CFGNN) and not method.settings.get("distance_gradient", True):
-                label, usual = f"{name}, published code", CFGNN.published()
-            return ", ".join([label, *_unusual(usual, method.settings)])
+            label, default = name, cls()
+            if isinstance(default, CFGNN) and not method.settings.get("distance_gradient", True):
+                label, default = f"{name}, published code", CFGNN.published()
+            return ", ".join([label, *_changed_settings(default, method.settings)])
     return str(method)
 
 
-def _unusual(usual: Method, settings: dict[str, Any]) -> list[str]:
-    defaults = usual.record().settings
+def _changed_settings(default: Method, settings: dict[str, Any]) -> list[str]:
+    defaults = default.record().settings
     return [f"{name}={value}" for name, value in settings.items() if defaults.get(name) != value]

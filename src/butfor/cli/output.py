@@ -1,4 +1,4 @@
-"""What the commands say: tables on standard output, notes and progress on standard error."""
+"""The output of the commands: tables on standard output, notes and progress on standard error."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
     from butfor.result.counterfactual import Counterfactual
 
-__all__ = ["note", "print_table", "progress", "read_noted", "say"]
+__all__ = ["note", "print_table", "progress", "read_with_notes", "say"]
 
 # Where there is no terminal there is no width to fit in: rows stay on one line for grep and awk.
 WIDE = 1000
 
 
 def say(text: str = "") -> None:
-    """Print a line on standard output, clear of any progress bar."""
+    """Print a line on standard output without disturbing a progress bar."""
     tqdm.write(printable(text), file=sys.stdout)
 
 
 def note(text: str, quiet: bool = False) -> None:
-    """Print a remark on standard error, unless there is to be quiet."""
+    """Print a note on standard error, unless ``quiet`` is set."""
     if not quiet:
         tqdm.write(f"note: {printable(text)}", file=sys.stderr)
 
@@ -41,10 +41,11 @@ def print_table(
     left: int = 1,
     fit: bool = True,
 ) -> None:
-    """Print a table, its first ``left`` columns flush left; plain text where there is no terminal.
+    """Print a table; as plain text where there is no terminal.
 
-    Unless it is to ``fit``, a row stays on one line however narrow the terminal. Empty headings are not shown. A row
-    whose first cell is indented belongs to the row above it and is shown dimmed.
+    The first ``left`` columns are aligned left, the others right. Without ``fit``, a row stays on one line however
+    narrow the terminal is. A row whose first cell is indented belongs to the row above it and is shown dimmed. The
+    line of headings is left out if all of them are empty.
     """
     from rich import box
     from rich.console import Console
@@ -84,8 +85,8 @@ def progress(
     yield from tqdm(results, desc=label, total=total, unit=unit, leave=False, disable=True if quiet else None)
 
 
-def read_noted(path: Path) -> list[Counterfactual]:
-    """The results of a file; what is odd about it becomes a note."""
+def read_with_notes(path: Path) -> list[Counterfactual]:
+    """The results of a file; warnings about the file are printed as notes."""
     from butfor.runs import read_results
 
     with warnings.catch_warnings(record=True) as caught:

@@ -1,4 +1,4 @@
-"""Whether results are of this model and these graphs."""
+"""Checks that results belong to a model and its graphs."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ __all__ = ["check_provenance", "graph_of"]
 
 
 def graph_of(result: Counterfactual, subject: ModelAndGraphs) -> Data:
-    """The graph that a result is of.
+    """The graph that a result is about.
 
     Raises:
-        InputError: there are several, and the result is not of a whole graph.
-        StoreError: there is no graph of its number.
+        InputError: there are several graphs, and the result is not about a whole graph.
+        StoreError: no graph has its number.
     """
     if result.task != "graph" or isinstance(result.target, tuple):
         return subject.graph
     if not 0 <= result.target < len(subject.graphs):
         raise StoreError(
-            f"{result.called} is not there (0 to {len(subject.graphs) - 1}); give the graphs that the results are of"
+            f"{result.target_name} is not there (0 to {len(subject.graphs) - 1}); "
+            "give the graphs that the results are of"
         )
     return subject.graphs[result.target]
 
@@ -40,7 +41,7 @@ def check_provenance(path: Path, results: Sequence[Counterfactual], subject: Mod
     """Refuse results of another graph or model.
 
     Raises:
-        StoreError: saying which of the two it is.
+        StoreError: the message says which of the two it is.
     """
     known: dict[int, str] = {}
     model_id = fingerprint(subject.model)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from butfor.cli.output import print_table, read_noted, say
+from butfor.cli.output import print_table, read_with_notes, say
 from butfor.cli.source import Source
 from butfor.errors import InputError, StoreError
 
@@ -31,18 +31,18 @@ def show(
     force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     source: Source | None = None,
 ) -> None:
-    """Show the result of one node, link or graph; without any, one sentence for each.
+    """Show the result of one node, link or graph; if none is given, one sentence for every result.
 
     Args:
         results: a file that butfor explain wrote.
-        node: whose result; by its own id where the graph has ids.
-        link: whose result, as its two nodes: 3-17.
-        number: the graph whose result; --graph 3 is the same as --number 3.
-        out: draw it into this file (.png, .svg or .pdf); this needs the model and the graph.
+        node: the node whose result to show; by its own id if the nodes have ids.
+        link: the link whose result to show, given as its two nodes: 3-17.
+        number: the number of the graph whose result to show; --graph 3 is the same as --number 3.
+        out: draw the result into this file (.png, .svg or .pdf); this needs the model and the graph.
         force: replace the picture if it exists.
         source: the model and the graph that the results are of.
     """
-    found = read_noted(results)
+    found = read_with_notes(results)
     if not found:
         raise StoreError(f"{results} holds no results")
     if source is not None and number is None and _is_number(source.graph):
@@ -67,12 +67,12 @@ def show(
     subject = source.read()
     check_provenance(results, [result], subject)
     result.plot(graph_of(result, subject), subject.model, path=out)
-    _print(result)  # afterwards, so that whoever stops reading has the picture all the same
+    _print(result)  # last, so that the picture is there even if nobody reads the output
     say(f"the picture is in {out}")
 
 
 def _is_number(graph: str | None) -> bool:
-    """Whether --graph means one of the graphs of the results, not a file or folder to read them from."""
+    """Whether --graph is the number of an explained graph, and not a file or folder to read graphs from."""
     return graph is not None and graph.isdecimal() and not Path(graph).exists()
 
 
@@ -90,7 +90,7 @@ def _result(path: Path, found: "Sequence[Counterfactual]", given: dict[str, str]
 
 
 def _name(result: "Counterfactual") -> str:
-    """What the target is called on the command line: the id of a node, the two of a link, the number of a graph."""
+    """The target as the command line names it: the id of a node, the two ids of a link, the number of a graph."""
     if isinstance(result.target, tuple):
         return "-".join(map(result.name, result.target))
     return str(result.target) if result.task == "graph" else result.name(result.target)

@@ -38,8 +38,8 @@ class GraphOptions:
     Attributes:
         graph_seed: the seed of a generated graph; 0 by default.
         node_table: `NODE_TABLE_HELP` describes it.
-        directed: whether edges have a direction; found out from the graph by default. Undirected adds the missing
-            directions of a file that names every edge once.
+        directed: whether edges have a direction; by default this is found out from the graph. With --undirected,
+            directions that are missing in the graph are added, as in a file that lists every edge once.
     """
 
     graph_seed: Annotated[Seed | None, Parameter(group=GRAPH_GROUP)] = None
@@ -77,7 +77,7 @@ class ModelAndGraphs:
 
 
 def read_graphs(name: str, options: GraphOptions) -> "tuple[list[Data], dict[str, object]]":
-    """Return the graphs of this name, file or folder, and what is needed to find them again.
+    """Return the graphs of this name, file or folder, and a description by which they can be found again.
 
     Raises:
         InputError: if an option does not go with this kind of graph.
@@ -113,7 +113,7 @@ def _generate(name: str, options: GraphOptions) -> "tuple[list[Data], dict[str, 
         raise InputError(f"--graph-seed goes with a graph that depends on a seed, and {name} does not")
     seed = options.graph_seed or 0
     graphs = dataset.graphs(seed)
-    # Whatever the graphs call themselves, this is how they are found again.
+    # The graphs are found again by this name, whatever name they carry themselves.
     return graphs, {**_describe(graphs, None), "name": name, "seed": seed if dataset.seeded else None}
 
 
@@ -138,8 +138,8 @@ class Source:
         checkpoint: a folder that butfor train wrote; it remembers its graph.
         published: weights that the paper's authors published (.npz).
         model: a model of your own, as package.module:factory; called without arguments, the factory returns
-            a torch.nn.Module. The current folder can be imported from.
-        weights: the weights of your own model (.safetensors).
+            a torch.nn.Module. Modules in the current folder are found, too.
+        weights: the weights of the model given by --model (.safetensors).
         graph: `GRAPH_HELP` describes it. Not needed with a checkpoint.
         options: how the graph is read.
     """
@@ -187,7 +187,7 @@ class Source:
 
         model, info = load_checkpoint(folder)
         if self.graph is not None:
-            # Another graph on purpose; whether the model fits it will show when it is run.
+            # The user wants another graph; whether the model fits it shows when it is run.
             return ModelAndGraphs(model, read_graphs(self.graph, self.options)[0])
         known: dict[str, Any] = info.get("data", {})
         name = known.get("path") or known.get("name")

@@ -1,4 +1,4 @@
-"""Nodes, edges, links and graphs as a user writes them."""
+"""Lists of nodes, edges, links and graphs, as a user writes them."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
     from torch_geometric.data import Data
 
-__all__ = ["parse_edges", "parse_graphs", "parse_links", "parse_nodes", "places_of"]
+__all__ = ["parse_edges", "parse_graphs", "parse_links", "parse_nodes", "positions_by_id"]
 
-# No graph has so many nodes that a number needs more.
-_DIGITS = 18
+# More digits than the number of any node has.
+_MAX_DIGITS = 18
 
-# The position of each node by the id it has of its own.
-Places = dict[str, int]
+# The position of each node in the graph by its own id.
+PositionsById = dict[str, int]
 
 
 def parse_nodes(text: str, data: Data) -> list[int]:
-    """The nodes that ``text`` means, each once, in the order given.
+    """The nodes that ``text`` stands for, each once, in the order given.
 
-    "all"; the name of a mask, with or without its "_mask"; a list such as "1,2,5-9"; or a file of such
-    lists, as a path or as "@path". If the graph has node ids of its own, lists are of these.
+    The text is "all"; the name of a mask, with or without its "_mask"; a list such as "1,2,5-9"; or a file of such
+    lists, as a path or as "@path". If the nodes have ids of their own, lists are of these ids.
 
     Raises:
-        InputError: it means none of these, no node at all, or a node that is not in the graph.
+        InputError: it is none of these, stands for no nodes, or names a node that is not in the graph.
     """
     masks = _masks(data)
     if text == "all":
@@ -45,36 +45,36 @@ def parse_nodes(text: str, data: Data) -> list[int]:
         if not nodes:
             raise InputError(f"the mask {masks[text]} of this graph selects no nodes")
         return nodes
-    places = places_of(data)
-    is_id = places is not None and text.strip() in places
+    by_id = positions_by_id(data)
+    is_id = by_id is not None and text.strip() in by_id
     if text.startswith("@") and not is_id:
-        return _from_file(Path(text[1:]), data, places)
+        return _nodes_from_file(Path(text[1:]), data, by_id)
     if is_id or re.fullmatch(r"[\d\s,-]+", text):
-        return _listed(text, int(data.num_nodes), places, f"--nodes {text!r}")
+        return _parse_list(text, int(data.num_nodes), by_id, f"--nodes {text!r}")
     if _is_file(text):
-        return _from_file(Path(text), data, places)
-    if places is not None and re.search(r"[,\s]", text.strip()):
-        return _listed(text, int(data.num_nodes), places, f"--nodes {text!r}")
+        return _nodes_from_file(Path(text), data, by_id)
+    if by_id is not None and re.search(r"[,\s]", text.strip()):
+        return _parse_list(text, int(data.num_nodes), by_id, f"--nodes {text!r}")
     known = ", ".join(sorted({name for name in masks if not name.endswith("_mask")})) or "none"
-    lists = "a list such as 1,2,5-9" if places is None else f"a node id of this graph ({_some(places)})"
+    lists = "a list such as 1,2,5-9" if by_id is None else f"a node id of this graph ({_first_ids(by_id)})"
     raise InputError(f"--nodes {text!r} is neither all, {lists}, a file, nor a mask of this graph ({known})")
 
 
 def parse_edges(text: str, data: Data, what: str = "edge") -> tuple[tuple[int, int], ...]:
-    """The edges (or links) that a list such as "3-17,4-9" means; by node ids of its own if the graph has them.
+    """The edges (or links) in a list such as "3-17,4-9", by the nodes' own ids if they have any.
 
     Raises:
-        InputError: a part of it is no pair of nodes.
+        InputError: a part of it is not a pair of nodes.
     """
-    places = places_of(data) if text.strip() else None
+    by_id = positions_by_id(data) if text.strip() else None
     pairs = []
-    if places is not None:
-        for part in _parts(text, lambda part: bool(_ends(part, places))):
-            ends = _ends(part, places)
+    if by_id is not None:
+        for part in _split(text, lambda part: bool(_possible_pairs(part, by_id))):
+            ends = _possible_pairs(part, by_id)
             if len(ends) != 1:
                 problem = f"may be more than one {what}" if ends else f"is no {what}"
                 raise InputError(
-                    f"{shown(part)} {problem}; {what}s are written as two node ids of this graph ({_some(places)}) "
+                    f"{shown(part)} {problem}; {what}s are written as two node ids of this graph ({_first_ids(by_id)}) "
                     "with a - between them"
                 )
             pairs.append(ends[0])
@@ -83,21 +83,21 @@ def parse_edges(text: str, data: Data, what: str = "edge") -> tuple[tuple[int, i
         match = re.fullmatch(r"(\d+)-(\d+)", part)
         if match is None:
             raise InputError(f"{shown(part)} is no {what}; {what}s are written as two nodes, such as 3-17,4-9")
-        pairs.append((_number(match[1], what), _number(match[2], what)))
+        pairs.append((_to_number(match[1], what), _to_number(match[2], what)))
     return tuple(pairs)
 
 
 def parse_links(text: str, data: Data) -> list[Pair]:
-    """The pairs of nodes that a list such as "3-17,4-9" means, or a file of such lists, each once.
+    """The links in a list such as "3-17,4-9", or in a file of such lists, each once.
 
     Raises:
-        InputError: a part of it is no pair of nodes of this graph, or there is none.
+        InputError: a part of it is not a pair of nodes of this graph, or there are no pairs.
     """
-    place, places = f"--links {text!r}", places_of(data)
-    is_link = places is not None and bool(_ends(text, places))
+    place, by_id = f"--links {text!r}", positions_by_id(data)
+    is_link = by_id is not None and bool(_possible_pairs(text, by_id))
     if not is_link and (text.startswith("@") or _is_file(text)):
         place = text.removeprefix("@")
-        text = "\n".join(line.partition("#")[0] for line in _lines(Path(place), "links"))
+        text = "\n".join(line.partition("#")[0] for line in _read_lines(Path(place), "links"))
     pairs = [Pair(*ends) for ends in parse_edges(text, data, "link")]
     for pair in pairs:
         for node in pair:
@@ -108,36 +108,41 @@ def parse_links(text: str, data: Data) -> list[Pair]:
 
 
 def parse_graphs(text: str, count: int, test: Collection[int]) -> list[int]:
-    """The numbers of the graphs that ``text`` means, of ``count``; ``test`` are those a model was tested on, if known.
+    """The numbers of the graphs that ``text`` stands for.
 
-    "all", "test", a list such as "1,2,5-9", or a file of such lists, as a path or as "@path".
+    Args:
+        text: "all", "test", a list such as "1,2,5-9", or a file of such lists, as a path or as "@path".
+        count: how many graphs there are.
+        test: the numbers of the graphs that were kept for testing, if known.
 
     Raises:
-        InputError: it means none of these, or a graph that is not there.
+        InputError: it is none of these, or names a graph that does not exist.
     """
     if text == "all":
         return list(range(count))
     if text == "test" and test:
         return sorted(test)
     if re.fullmatch(r"[\d\s,-]+", text):
-        return _listed(text, count, None, f"--graphs {text!r}", "graph")
+        return _parse_list(text, count, None, f"--graphs {text!r}", "graph")
     if text.startswith("@") or _is_file(text):
         path = Path(text.removeprefix("@"))
-        lines = [line.partition("#")[0] for line in _lines(path, "graphs")]
-        return _listed("\n".join(lines), count, None, str(path), "graph")
+        lines = [line.partition("#")[0] for line in _read_lines(path, "graphs")]
+        return _parse_list("\n".join(lines), count, None, str(path), "graph")
     if text == "test":
-        raise InputError("which graphs were left for testing is not known here: give --graphs all, or such as 1,2,5-9")
+        raise InputError(
+            "which graphs were left for testing is not known here: give --graphs all, or a list such as 1,2,5-9"
+        )
     raise InputError(f"--graphs {text!r} is neither all, test, a list such as 1,2,5-9, nor a file")
 
 
-def _ends(part: str, places: Places) -> list[tuple[int, int]]:
-    """All that "a-b" can mean; ids may have a "-" in them."""
+def _possible_pairs(part: str, by_id: PositionsById) -> list[tuple[int, int]]:
+    """All pairs of nodes that "a-b" can stand for: ids may contain a "-" themselves."""
     splits = ((part[: dash.start()].strip(), part[dash.end() :].strip()) for dash in re.finditer("-", part))
-    return [(places[u], places[v]) for u, v in splits if u in places and v in places]
+    return [(by_id[u], by_id[v]) for u, v in splits if u in by_id and v in by_id]
 
 
-def places_of(data: Data) -> Places | None:
-    """The position of each node by the id it has of its own; None where nodes have none.
+def positions_by_id(data: Data) -> PositionsById | None:
+    """The position of each node by its own id; None if the nodes have no ids.
 
     Raises:
         InputError: two nodes have the same id.
@@ -145,19 +150,19 @@ def places_of(data: Data) -> Places | None:
     ids = OwnIds.of(data)
     if ids is None:
         return None
-    places: Places = {}
+    by_id: PositionsById = {}
     for node in range(len(ids)):
-        if places.setdefault(ids[node], node) != node:
+        if by_id.setdefault(ids[node], node) != node:
             raise InputError(f"two nodes of this graph have the id {ids[node]!r}: its node_ids must differ")
-    return places
+    return by_id
 
 
-def _some(places: Places) -> str:
-    return ", ".join(list(places)[:3]) + (", …" if len(places) > 3 else "")
+def _first_ids(by_id: PositionsById) -> str:
+    return ", ".join(list(by_id)[:3]) + (", …" if len(by_id) > 3 else "")
 
 
 def _masks(data: Data) -> dict[str, str]:
-    """The graph's masks of nodes, under their own names and those without "_mask"."""
+    """The graph's node masks: their names, by themselves and by the same name without "_mask"."""
     names: dict[str, str] = {}
     for key in data.keys():  # noqa: SIM118 (a Data iterates over pairs)
         value = data[key]
@@ -170,46 +175,47 @@ def _masks(data: Data) -> dict[str, str]:
 def _is_file(text: str) -> bool:
     try:
         return Path(text).is_file()
-    except (OSError, ValueError):  # too long for a name, for one
+    except (OSError, ValueError):  # the text is too long for a path, for example
         return False
 
 
-def _from_file(path: Path, data: Data, places: Places | None) -> list[int]:
-    own = places or {}
-    lines = [line if line.strip() in own else line.partition("#")[0] for line in _lines(path, "nodes")]
-    return _listed("\n".join(lines), int(data.num_nodes), places, str(path))
+def _nodes_from_file(path: Path, data: Data, by_id: PositionsById | None) -> list[int]:
+    own = by_id or {}
+    lines = [line if line.strip() in own else line.partition("#")[0] for line in _read_lines(path, "nodes")]
+    return _parse_list("\n".join(lines), int(data.num_nodes), by_id, str(path))
 
 
-def _lines(path: Path, what: str) -> list[str]:
+def _read_lines(path: Path, what: str) -> list[str]:
     try:
         return read_bytes(path, InputError, pipe=True).decode("utf-8").splitlines()
     except UnicodeDecodeError as problem:
         raise InputError(f"cannot read {what} from {path}: it is not a text file") from problem
 
 
-def _listed(text: str, count: int, places: Places | None, place: str, what: str = "node") -> list[int]:
-    own = places or {}
+def _parse_list(text: str, count: int, by_id: PositionsById | None, place: str, what: str = "node") -> list[int]:
+    """The nodes or graphs of a list. ``place`` says in messages where the list is, and ``what`` it lists."""
+    own = by_id or {}
     nodes: dict[int, None] = {}
-    for part in _parts(text, own.__contains__):
+    for part in _split(text, own.__contains__):
         if part in own:
             nodes[own[part]] = None
             continue
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
-        if match is None and places is None:
+        if match is None and by_id is None:
             raise InputError(f"{shown(part)} in {place} is no {what}; write {what}s as 1,2,5-9")
-        if match is None or (places is not None and match[2] is None):
-            raise _no_id(part, place, own)
-        first, last = _number(match[1], what), _number(match[2] or match[1], what)
+        if match is None or (by_id is not None and match[2] is None):
+            raise _unknown_id(part, place, own)
+        first, last = _to_number(match[1], what), _to_number(match[2] or match[1], what)
         if first > last:
             raise InputError(f"the range {part} in {place} is empty; write it as {last}-{first}")
-        if places is not None:
-            # One by one: the first that is missing ends it, however long the range.
+        if by_id is not None:
+            # One by one, so that the first missing number ends the loop, however long the range is.
             for number in range(first, last + 1):
                 if str(number) not in own:
-                    raise _no_id(str(number), place, own)
+                    raise _unknown_id(str(number), place, own)
                 nodes[own[str(number)]] = None
             continue
-        # Before the range is made: it may be longer than the memory.
+        # Before the range is built, because it may not fit into memory.
         _check_number(last, count, what)
         nodes.update(dict.fromkeys(range(first, last + 1)))
     if not nodes:
@@ -217,9 +223,9 @@ def _listed(text: str, count: int, places: Places | None, place: str, what: str 
     return list(nodes)
 
 
-def _number(digits: str, what: str) -> int:
-    if len(digits) > _DIGITS:
-        raise InputError(f"{digits[:_DIGITS]}… is too large a number for a {what}")
+def _to_number(digits: str, what: str) -> int:
+    if len(digits) > _MAX_DIGITS:
+        raise InputError(f"{digits[:_MAX_DIGITS]}… is too large a number for a {what}")
     return int(digits)
 
 
@@ -229,14 +235,14 @@ def _check_number(number: int, count: int, what: str) -> None:
         raise InputError(f"{what} {number} is not {where} (0 to {count - 1})")
 
 
-def _no_id(part: str, place: str, places: Places) -> InputError:
+def _unknown_id(part: str, place: str, by_id: PositionsById) -> InputError:
     return InputError(
-        f"{shown(part)} in {place} is no node id of this graph, which has ids of its own: {_some(places)}"
+        f"{shown(part)} in {place} is no node id of this graph, which has ids of its own: {_first_ids(by_id)}"
     )
 
 
-def _parts(text: str, is_known: Callable[[str], bool]) -> Iterator[str]:
-    """What stands between commas and spaces; an id with such a thing in it stays whole."""
+def _split(text: str, is_known: Callable[[str], bool]) -> Iterator[str]:
+    """Split at commas and spaces, except inside a known id that contains them."""
     for line in text.splitlines():
         for piece in [line] if is_known(line.strip()) else line.split(","):
             yield from [piece.strip()] if is_known(piece.strip()) else piece.split()

@@ -57,8 +57,8 @@ def train(
 ) -> None:
     """Train on the training nodes of one graph, by default with the paper's settings.
 
-    If there are several graphs, each with a class, a classifier of whole graphs is trained on 80 % of them; 10 % are
-    kept for testing. The checkpoint remembers which.
+    If there are several graphs, each with a class, a classifier of whole graphs is trained on 80 % of them; 10 % choose
+    the best epoch, and 10 % are kept for testing. The checkpoint remembers which.
 
     Args:
         graph: `GRAPH_HELP` describes it.
@@ -69,7 +69,7 @@ def train(
         weight_decay: the weight decay; by default 0.001 for nodes and none for graphs.
         hidden: the width of the layers; by default 20 for nodes and 32 for graphs.
         force: write into the folder even if something is in it.
-        quiet: no progress bar.
+        quiet: show no progress bar.
         classifier: what a classifier of whole graphs is made of.
         options: how the graph is read.
     """

@@ -1,4 +1,4 @@
-"""A model of the user's own, made by a function that the command line names."""
+"""The user's own model, made by a function that the command line names."""
 
 import importlib
 import inspect
@@ -27,7 +27,7 @@ def make_user_model(name: str, weights: Path | None) -> "nn.Module":
 
     model = _call_factory(name)
     if inspect.iscoroutine(model):
-        model.close()  # else Python would complain that nobody waited for it
+        model.close()  # otherwise Python warns that it was never awaited
     if not isinstance(model, nn.Module):
         raise ModelError(f"{name} returned a {type(model).__name__}; it must return a torch.nn.Module")
     if weights is not None:

@@ -1,7 +1,7 @@
-"""Graphs to explain predictions on: the paper's three and BA-2Motifs, by seed, and others from disk.
+"""Graphs to explain predictions on: generated ones (the paper's three, and BA-2Motifs) and graphs from files.
 
-`butfor.datasets.registry` says which datasets have a name and which files can be read, and how to add more. The public
-names and where they live are in ``__init__.pyi``; each is imported at its first use.
+`butfor.datasets.registry` lists the named datasets and the file formats, and says how to add more. The public names and
+where they live are in ``__init__.pyi``; each is imported at its first use.
 """
 
 import lazy_loader

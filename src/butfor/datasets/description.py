@@ -1,4 +1,4 @@
-"""What a graph is, in a few plain values that fit into a JSON file."""
+"""The description of a graph in a few plain values that fit into a JSON file."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["describe"]
 
 
 def describe(data: Data, path: str | os.PathLike[str] | None = None) -> dict[str, object]:
-    """Return name, seed or path, sizes, and the graph's fingerprint: the same that results carry as ``graph_id``.
+    """Return the graph's name, seed or path, its sizes, and its fingerprint, which results carry as ``graph_id``.
 
-    Two graphs with the same fingerprint get the same predictions. Labels and masks do not count.
+    Graphs with the same fingerprint get the same predictions. Labels and masks do not change it.
 
     Raises:
         GraphError: if the graph is malformed.

@@ -1,4 +1,4 @@
-"""BA-2Motifs, by seed: many small graphs, each of the class of the motif that hangs on it.
+"""The generator of BA-2Motifs: many small graphs, each with a motif that decides its class.
 
 From "Parameterized Explainer for Graph Neural Network" (PGExplainer, NeurIPS 2020). What the paper leaves
 open is chosen so that the counts agree with its published file (1000 graphs of 25 nodes, with 51 edges on
@@ -24,9 +24,9 @@ _MOTIFS = {"cycle": _CYCLE, "house": HOUSE}  # in the order of the classes
 
 
 def ba_2motifs(graphs: int = 1000, seed: int = 0) -> list[Data]:
-    """Return BA-2Motifs: every other graph has a five-node cycle (class 0) or a house (class 1) on it.
+    """Return BA-2Motifs: graphs with, in turn, a five-node cycle (class 0) and a house (class 1) attached.
 
-    The features are ten times 0.1 for every node, so that only the edges tell the classes apart. Besides
+    All ten features of every node are 0.1, so that only the edges tell the classes apart. Besides
     `x`, `edge_index` and `y` (shape [1]) each graph carries its ground truth: `node_motif` (0 for a node of
     the motif, -1 for the base), `edge_motif` (whether this is one of the motif's own edges), `motif_size` (edges in
     the motif) and `class_names`. With the same seed, the first graphs are the same however many there are.

@@ -57,7 +57,7 @@ def read_arrays(path: Path, error: type[ButforError] = GraphError) -> dict[str, 
             raise error(f"{path} cannot be read {kind}: it has two arrays of one name among {shown(names)}")
         claimed = 0
         for name, info in members.items():
-            claimed += _claimed(path, error, archive, name, info)
+            claimed += _claimed_bytes(path, error, archive, name, info)
             check_size(claimed, str(path), error)
         arrays: dict[str, Array] = {}
         for name, info in members.items():
@@ -66,7 +66,9 @@ def read_arrays(path: Path, error: type[ButforError] = GraphError) -> dict[str, 
         return arrays
 
 
-def _claimed(path: Path, error: type[ButforError], archive: zipfile.ZipFile, name: str, info: zipfile.ZipInfo) -> int:
+def _claimed_bytes(
+    path: Path, error: type[ButforError], archive: zipfile.ZipFile, name: str, info: zipfile.ZipInfo
+) -> int:
     """Return the number of bytes that an array takes according to its header."""
     if info.compress_type not in _COMPRESSIONS:
         raise error(f"{path} cannot be read as .npz: {shown(name)} is compressed in a way that numpy does not write")
@@ -136,7 +138,7 @@ def _field(path: Path, name: str, array: Array, nodes: int) -> Any:
             array = array.astype(np.float32)
     elif kind in "iu":
         array = array.astype(np.int64)
-    if kind == "U" or name == "node_ids" or (array.ndim == 0 and not _is_of_rows(name)):
+    if kind == "U" or name == "node_ids" or (array.ndim == 0 and not _has_rows(name)):
         with reading(path):  # numpy also accepts code points that are not valid text
             "".join(array.ravel().tolist() if kind == "U" else ()).encode()
             return array.tolist()
@@ -150,8 +152,8 @@ def materialized(value: torch.Tensor) -> torch.Tensor:
     return value if is_plain else value.clone(memory_format=torch.contiguous_format)
 
 
-def _is_of_rows(name: str) -> bool:
-    """Tell whether an array must have one row per node, edge or graph, so that a single number is an error."""
+def _has_rows(name: str) -> bool:
+    """Tell whether an array must have one row per node, edge or graph, so that a single number is wrong."""
     return name in ("x", "y", "node_motif") or name.startswith("edge_") or name.endswith("_mask")
 
 

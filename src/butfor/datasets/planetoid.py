@@ -36,7 +36,7 @@ _VALIDATION_NODES = 500  # of the public split
 
 
 class _Csr:
-    """Takes the place of scipy's matrix, whose compiled code would trust the index arrays of a damaged file."""
+    """Replaces scipy's matrix, whose compiled code would trust the index arrays of a damaged file."""
 
     def dense(self, path: Path) -> npt.NDArray[np.float32]:
         state = {str(name).lstrip("_"): value for name, value in vars(self).items()}

@@ -1,11 +1,11 @@
-"""The paper's three graphs, by seed: a base graph, motifs hung onto it, and a few noise edges.
+"""Generators of the paper's three graphs: a base graph, motifs attached to it, and a few noise edges.
 
 What the paper leaves open is chosen as in its published graphs:
 
-- **Where motifs hang.** On every k-th base node (k = base nodes // motifs), by the motif's first node:
+- **Where motifs are attached.** To every k-th base node (k = base nodes // motifs), by the motif's first node:
   any node of a cycle, a corner of a grid, a *middle* node of a house. In a Barabási-Albert base the early
   nodes are the hubs, so this choice (and not a random one) gives the published 4-hop neighbourhoods.
-- **How many noise edges.** As many as make the totals of Table 1 exact (1950, 3410 and 4100, both
+- **How many noise edges there are.** As many as make the totals of Table 1 exact (1950, 3410 and 4100, both
   directions counted): 45, 155 and 15 pairs, drawn uniformly among the pairs that are not yet joined.
 - **Split.** One fifth of the nodes, rounded up, is the test set; all others are for training.
 """
@@ -29,7 +29,7 @@ _TEST_SHARE = 0.2
 
 @dataclass(frozen=True)
 class Motif:
-    """A small graph that is hung onto a base graph."""
+    """A small graph that is attached to a base graph."""
 
     roles: tuple[int, ...]  # the class of each of its nodes; the first node is joined to the base
     edges: tuple[tuple[int, int], ...]
@@ -41,7 +41,7 @@ _GRID = Motif(
     tuple((3 * row + col, 3 * row + col + 1) for row in range(3) for col in range(2))
     + tuple((3 * row + col, 3 * row + col + 3) for row in range(2) for col in range(3)),
 )
-# Two middle nodes carry the roof, two bottom nodes are below them.
+# The two middle nodes carry the top node, the roof; the two bottom nodes are below them.
 HOUSE = Motif((1, 1, 2, 2, 3), ((0, 1), (1, 2), (2, 3), (3, 0), (0, 4), (1, 4)))
 
 

@@ -29,11 +29,11 @@ __all__ = ["read_tables"]
 def read_tables(edges_path: Path, nodes_path: Path) -> Data:
     """Return the graph of an edge list and a node table.
 
-    Edge list: `source`, `target`, perhaps `weight`; other numeric columns become `edge_attr`, in order.
-    Node table: `id`, perhaps `label` (or `y`; text labels are numbered in sorted order and kept as
-    `class_names`), perhaps `split` (each value gives a mask) or `*_mask` columns; all other numeric
-    columns are features, in order. Ids are integers or text, and read as text: 007 is not 7. Nodes are
-    numbered in the table's order and `node_ids` keeps their ids. Columns of plain text are left out.
+    The edge list has the columns `source` and `target`, and perhaps `weight`; other numeric columns become `edge_attr`,
+    in their order. The node table has the column `id`, and perhaps `label` (or `y`; text labels are numbered in sorted
+    order and kept as `class_names`), `split` (each value gives a mask) or `*_mask`; all other numeric columns become
+    features, in their order. Ids are integers or text, and are read as text: 007 is not 7. Nodes are numbered in the
+    order of the table, and `node_ids` keeps their ids. Columns of plain text are left out.
 
     Raises:
         GraphError: if polars is missing, a file cannot be read, or a column or id does not fit.
@@ -43,7 +43,7 @@ def read_tables(edges_path: Path, nodes_path: Path) -> Data:
     if nodes.is_empty():
         raise GraphError(f"{nodes_path} has no rows: the graph is empty")
     fields = _node_fields(nodes, nodes_path)
-    source, target = _numbered(edges, edges_path, nodes, nodes_path)
+    source, target = _edge_positions(edges, edges_path, nodes, nodes_path)
     fields["edge_index"] = torch.from_numpy(np.stack([source, target]))
     if "weight" in edges.columns:
         fields["edge_weight"] = torch.from_numpy(_numbers(edges["weight"], edges_path))
@@ -143,7 +143,7 @@ def _first(flags: pl.Series) -> int:
     return -1 if index is None else index + 1  # people count rows from 1
 
 
-def _numbered(edges: pl.DataFrame, edges_path: Path, nodes: pl.DataFrame, nodes_path: Path) -> list[Any]:
+def _edge_positions(edges: pl.DataFrame, edges_path: Path, nodes: pl.DataFrame, nodes_path: Path) -> list[Any]:
     """Return the sources and targets of the edges as positions in the node table."""
     import polars as pl
 
@@ -220,7 +220,7 @@ def _numeric(table: pl.DataFrame, path: Path, known: set[str]) -> torch.Tensor |
 
 
 def _is_text(column: pl.Series, path: Path) -> bool:
-    """Tell whether a column holds names and is to be left out; refuse numbers with something else among them."""
+    """Tell whether a column holds text and is left out; refuse a column that mixes numbers and other values."""
     import polars as pl
 
     if column.dtype.is_numeric() or column.dtype == pl.Boolean:

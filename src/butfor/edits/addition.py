@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from butfor.boundary.arguments import is_whole
+from butfor.boundary.arguments import check_whole
 from butfor.boundary.json_values import Misfit, shown, whole
 from butfor.edits.costs import check_cost
 from butfor.edits.telling import listed
@@ -114,8 +114,10 @@ class Within:
     cost: float = 1.0
 
     def __post_init__(self) -> None:
-        if not is_whole(self.hops) or not is_whole(self.most) or self.hops < 1 or self.most < 1:
-            raise InputError(f"{self} allows no pair; give at least 1 hop and 1 pair, in whole numbers")
+        check_whole(self.hops, "hops")
+        check_whole(self.most, "most")
+        if self.hops < 1 or self.most < 1:
+            raise InputError(f"{self} allows no pair; give at least 1 hop and 1 pair")
         check_cost(self.cost, "an added edge")
 
     def pairs(self, graph: Graph, near: Neighbourhood) -> tuple[dict[EdgeKey, float], str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import torch
 
-from butfor.boundary.arguments import as_items, is_finite, is_number, is_whole
+from butfor.boundary.arguments import as_items, check_whole, is_finite, is_number
 from butfor.boundary.json_values import Misfit, number, shown, whole
 from butfor.edits.costs import check_cost, check_count
 from butfor.edits.telling import shortened
@@ -144,13 +144,13 @@ class Features:
 
     def __post_init__(self) -> None:
         if self.values is None or (isinstance(self.values, str) and self.values != "flip"):
-            raise InputError(f"feature values are {self.values!r}; give 'flip' or a list of numbers")
+            raise InputError(f"feature values are {shown(self.values)}; give 'flip' or a list of numbers")
         if self.between is not None and (
             not isinstance(self.between, (list, tuple))
             or len(self.between) != 2
             or not all(map(is_number, self.between))
         ):
-            raise InputError(f"between is {self.between!r}; give the two ends of a range")
+            raise InputError(f"between is {shown(self.between)}; give two numbers, the ends of a range")
         if self.between is not None and not self.between[0] < self.between[1]:
             raise InputError(f"a feature between {self.between[0]} and {self.between[1]} has no room; give low < high")
         for name in ("columns", "nodes", "values"):
@@ -158,19 +158,16 @@ class Features:
             if value is not None and not (name == "values" and isinstance(value, str)):
                 object.__setattr__(self, name, as_items(value, f"{name} of features"))
         for name in ("columns", "nodes"):
-            value = getattr(self, name)
-            if value is not None and not all(map(is_whole, value)):
-                raise InputError(f"{name} of features is {value!r}; give a list of whole numbers")
-        if not is_whole(self.within) or self.within < 0:
-            raise InputError(f"within is {self.within!r}; give a whole number of hops")
-        if not is_whole(self.steps) or self.steps < 2:
-            raise InputError(f"steps is {self.steps}; a range has two ends at least")
+            for one in getattr(self, name) or ():
+                check_whole(one, f"one of the {name} of features")
+        check_whole(self.within, "within", 0)
+        check_whole(self.steps, "steps", 2)
         if self.between is not None:
             check_count(int(self.steps), f"a range of {self.steps} steps")
         if not isinstance(self.values, str) and not all(map(is_finite, self.values)):
-            raise InputError(f"a feature cannot be set to {list(self.values)}; give finite numbers")
+            raise InputError(f"a feature cannot be set to {shown(list(self.values))}; give finite numbers")
         if not all(map(is_finite, self._choices or ())):
-            raise InputError(f"a feature cannot be set to {self._choices}; give finite numbers")
+            raise InputError(f"a feature cannot be set to {shown(self._choices)}; give finite numbers")
         check_cost(self.cost, "a changed feature")
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from butfor.boundary.arguments import is_finite
+from butfor.boundary.json_values import shown
 from butfor.boundary.limits import check_size
 from butfor.errors import InputError
 
@@ -19,7 +20,7 @@ def check_cost(cost: float, what: str) -> None:
         InputError: naming it.
     """
     if not (is_finite(cost) and cost > 0):
-        raise InputError(f"the cost of {what} is {cost}; give a positive number")
+        raise InputError(f"the cost of {what} is {shown(cost)}; give a positive number")
 
 
 def check_count(edits: int, what: str) -> None:

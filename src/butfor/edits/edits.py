@@ -152,12 +152,12 @@ class Edits:
         """Rows of chosen edits without those that would set a feature for the second time."""
         if self._exclusive is None:
             return sets
-        tidied = sets.copy()
-        for row in tidied:
+        kept = sets.copy()
+        for row in kept:
             edits = np.flatnonzero(row & (self._exclusive >= 0))
             _, first = np.unique(self._exclusive[edits], return_index=True)
             row[np.delete(edits, first)] = False
-        return tidied
+        return kept
 
     @cached_property
     def _exclusive(self) -> NDArray[np.int64] | None:

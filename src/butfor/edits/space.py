@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from butfor.boundary.arguments import as_items, check_whole, is_number, is_whole
+from butfor.boundary.arguments import as_items, as_plain, check_whole, is_number, is_whole
+from butfor.boundary.json_values import shown
 from butfor.edits.addition import Within
 from butfor.edits.change import Features
 from butfor.errors import InputError
@@ -61,9 +62,7 @@ class EditSpace:
         if self.allowed is not None:
             set_(self, "allowed", _edges(self.allowed, "allowed"))
         given = tuple(self.costs.items()) if isinstance(self.costs, Mapping) else as_items(self.costs, "costs")
-        if not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in given):
-            raise InputError(f"costs is {self.costs!r}; give {{(3, 17): 2.5}}, or a list of (edge, cost)")
-        set_(self, "costs", {one if isinstance(one, str) else _edge(one, "costs"): cost for one, cost in given})
+        set_(self, "costs", dict(map(_priced, given)))
         if isinstance(self.groups, Mapping):
             set_(
                 self, "groups", {str(name): _edges(group, f"the group {name!r}") for name, group in self.groups.items()}
@@ -74,18 +73,19 @@ class EditSpace:
             set_(self, "add", _edges(self.add, "add"))
         rules = (self.features,) if isinstance(self.features, Features) else as_items(self.features, "features")
         if not all(isinstance(rule, Features) for rule in rules):
-            raise InputError(f"features is {self.features!r}; give butfor.Features(...), or several")
+            raise InputError(f"features is {shown(self.features)}; give butfor.Features(...), or several")
         set_(self, "features", tuple(rules))
         if self.relations is not None:
             set_(self, "relations", tuple(_relation(one) for one in as_items(self.relations, "relations")))
         for name in ("delete", "keep_connected"):
             if not isinstance(getattr(self, name), bool):
-                raise InputError(f"{name} is {getattr(self, name)!r}; give True or False")
+                raise InputError(f"{name} is {shown(getattr(self, name))}; give True or False")
         if self.max_edits is not None:
             check_whole(self.max_edits, "max_edits")
-        if not isinstance(self.carries, Mapping) or not all(map(_is_carried, self.carries.values())):
+        if not isinstance(self.carries, Mapping) or None in map(_shape, self.carries.values()):
             raise InputError(
-                f"carries is {self.carries!r}; give numbers or lists of them by field, such as {{'edge_attr': [0, 1]}}"
+                f"carries is {shown(self.carries)}; give numbers or lists of them by field, such as "
+                "{'edge_attr': [0, 1]}"
             )
 
     @classmethod
@@ -97,16 +97,16 @@ class EditSpace:
             InputError: a field is unknown or makes no sense.
         """
         if not isinstance(plain, Mapping):
-            raise InputError(f"an edit space is {plain!r}; give a dictionary of its fields, such as {{'max_edits': 2}}")
+            raise InputError(
+                f"an edit space is {shown(plain)}; give a dictionary of its fields, such as {{'max_edits': 2}}"
+            )
         given = dict(plain)
         if isinstance(given.get("add"), Mapping):
             given["add"] = _made(Within, "add", given["add"])
         if "features" in given:
-            rules = [given["features"]] if isinstance(given["features"], Mapping) else given["features"]
-            given["features"] = [
-                _made(Features, "features", rule) if isinstance(rule, Mapping) else rule
-                for rule in as_items(rules, "features")
-            ]
+            rules = given["features"]
+            each = (rules,) if isinstance(rules, (Mapping, str)) else as_items(rules, "features")
+            given["features"] = [_made(Features, "features", rule) for rule in each]
         space: EditSpace = _made(cls, "an edit space", given)
         return space
 
@@ -136,17 +136,43 @@ class EditSpace:
         return self.delete and not ruled and not limited
 
 
-def _made(kind: type[Any], role: str, plain: Mapping[str, Any]) -> Any:
-    """An object of this kind from its fields by name."""
+def _made(kind: type[Any], role: str, plain: Any) -> Any:
+    """An object of this kind from its fields by name; or itself."""
+    if isinstance(plain, kind):
+        return plain
+    if not isinstance(plain, Mapping):
+        first = fields(kind)[0]
+        raise InputError(
+            f"{role} has {shown(plain)}; give its fields by name, such as {{{first.name!r}: {first.default!r}}}"
+        )
     known = {item.name for item in fields(kind)}
     if unknown := sorted(str(name) for name in plain if name not in known):
         raise InputError(f"{role} has no field {unknown[0]!r}")
     return kind(**plain)
 
 
-def _is_carried(value: Any) -> bool:
-    plain = value.tolist() if hasattr(value, "tolist") else value
-    return is_number(plain) or (isinstance(plain, (list, tuple)) and all(map(_is_carried, plain)))
+def _priced(pair: Any) -> tuple[Edge | str, float]:
+    """An edge, or a group by its name, and its cost; whether the cost is positive is seen when the space is used."""
+    if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+        raise InputError(
+            f"costs has {shown(pair)}; give an edge or a group's name and a number, such as [(3, 17), 2.5]"
+        )
+    priced, cost = pair
+    if not is_number(cost):
+        raise InputError(f"costs gives {shown(priced)} the cost {shown(cost)}; give a number")
+    return priced if isinstance(priced, str) else _edge(priced, "costs"), cost
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    """The shape of a number or of lists of numbers; None if it is something else, or the lists have several shapes."""
+    plain = as_plain(value)
+    if is_number(plain):
+        return ()
+    if not isinstance(plain, (list, tuple)):
+        return None
+    shapes = {_shape(one) for one in plain} or {()}
+    shape = shapes.pop()
+    return None if shapes or shape is None else (len(plain), *shape)
 
 
 def _edges(several: Any, role: str) -> tuple[Edge, ...]:
@@ -154,14 +180,16 @@ def _edges(several: Any, role: str) -> tuple[Edge, ...]:
 
 
 def _edge(one: Any, role: str) -> Edge:
-    plain = one.tolist() if hasattr(one, "tolist") else one
+    plain = as_plain(one)
     if not isinstance(plain, (list, tuple)) or len(plain) not in (2, 3):
-        raise InputError(f"{role} names {plain!r}, which is no edge; give pairs of nodes, such as [(3, 17), (4, 9)]")
+        raise InputError(
+            f"{role} names {shown(plain)}, which is no edge; give pairs of nodes, such as [(3, 17), (4, 9)]"
+        )
     *relation, source, target = plain
     ends = []
     for end in (source, target):
         if not is_whole(end):
-            raise InputError(f"{role} names {plain!r}, which is no edge: {end!r} is not a node")
+            raise InputError(f"{role} names {shown(plain)}, which is no edge: {shown(end)} is not a node")
         ends.append(int(end))
     if not relation:
         return ends[0], ends[1]
@@ -171,4 +199,6 @@ def _edge(one: Any, role: str) -> Edge:
 def _relation(name: Any) -> Relation:
     if isinstance(name, (list, tuple)) and len(name) == 3 and all(isinstance(part, str) for part in name):
         return tuple(name)
-    raise InputError(f"{name!r} is no relation; give its source type, name and target type: ('user', 'pays', 'shop')")
+    raise InputError(
+        f"{shown(name)} is no relation; give its source type, name and target type: ('user', 'pays', 'shop')"
+    )

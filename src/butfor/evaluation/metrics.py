@@ -42,9 +42,9 @@ __all__ = [
 
 
 def fidelity(results: Sequence[Counterfactual]) -> float:
-    """The share of targets without a counterfactual, of those that need one; 0 to 1, low is good."""
-    asked = [result for result in results if result.status is not Status.REACHED]
-    return 1 - sum(result.found for result in asked) / len(asked) if asked else math.nan
+    """Of the targets that need a counterfactual, the share for which none was found; 0 to 1, low is good."""
+    needed = [result for result in results if result.status is not Status.REACHED]
+    return 1 - sum(result.found for result in needed) / len(needed) if needed else math.nan
 
 
 def explanation_size(results: Sequence[Counterfactual]) -> Measure:
@@ -122,7 +122,7 @@ class Metrics:
 
     Attributes:
         found: how many targets have a counterfactual.
-        total: how many targets need one; those that are predicted as wanted from the start do not.
+        total: how many targets need one; a target that has the wanted class from the start does not.
         values: the value of every metric by its name; an empty `Measure` where what it needs was not given.
     """
 
@@ -209,7 +209,7 @@ def evaluate(
 
 
 def motif_edges(data: Data) -> set[tuple[int, int]]:
-    """The edges inside motifs: those that ``data.edge_motif`` marks, or else those between two nodes labelled so.
+    """The edges inside motifs: as ``data.edge_motif`` marks them, or else all edges between two nodes of motif classes.
 
     Raises:
         InputError: the graph has neither ``edge_motif`` nor labels.

@@ -1,1 +1,1 @@
-"""butfor inside other libraries, each in a module of its own that is imported only where it is used."""
+"""butfor inside other libraries. Each integration is a package of its own, imported only where it is used."""

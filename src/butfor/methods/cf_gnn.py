@@ -136,12 +136,14 @@ class CFGNN(BatchMethod):
         relaxation = problems[0].oracle.relax([problem.edits for problem in problems])
         if relaxation is None:
             if len(problems) == 1:
+                # Its time begins now: there may have been others before it.
+                waited = replace(problems[0], meter=problems[0].meter.restarted())
                 note = INSTEAD.format(type(self.fallback).__name__)
-                yield 0, replace(self.fallback.solve(problems[0]), note=note)
+                yield 0, replace(self.fallback.solve(waited), note=note)
             else:
                 # Perhaps the model cannot tell targets side by side apart.
                 for number, problem in enumerate(problems):
-                    yield number, self.solve(replace(problem, meter=problem.meter.restarted()))
+                    yield number, self.solve(problem)
             return
         batch = _Batch(self, problems, relaxation)
         # The targets share the time: each has its own on average.

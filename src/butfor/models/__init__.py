@@ -1,4 +1,4 @@
-"""The paper's GCN: how it is built, trained, kept on disk, and read as published. And a classifier of graphs."""
+"""The paper's GCN and a classifier of whole graphs: how they are built, trained, saved and loaded."""
 
 from butfor.graph.fingerprint import model_fingerprint as fingerprint
 from butfor.models.checkpoint import load_checkpoint, save_checkpoint

@@ -1,7 +1,7 @@
-"""A trained model on disk: its weights as safetensors, and beside them a JSON that says what it is.
+"""A trained model on disk: its weights as safetensors, and beside them a JSON file that describes it.
 
-Neither file can run code when it is read. The JSON names the weights' checksum, so that a folder in which
-the two do not belong together (a crash between them, a file copied over) is noticed.
+Neither file can run code when it is read. The JSON file contains the checksum of the weights, so that two files that do
+not belong together are noticed, for example after a crash between writing them.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ SCHEMA = 1
 _WEIGHTS = "model.safetensors"
 _INFO = "model.json"
 _WIDEST, _DEEPEST = 10_000_000, 1_000
-# What a checkpoint can be rebuilt from: the class, and which of its attributes are its arguments, each with the largest
-# number it may be; None for a name, which the class knows or refuses.
+# The models that can be rebuilt: the class, and the attributes that are its arguments, each with the largest number
+# allowed, or with None if it is a name, which the class itself checks.
 _ARCHITECTURES: dict[str, tuple[type[PaperGCN | GraphClassifier], dict[str, int | None]]] = {
     "PaperGCN": (PaperGCN, dict.fromkeys(["in_channels", "num_classes", "hidden"], _WIDEST)),
     "GraphClassifier": (
@@ -62,9 +62,9 @@ def save_checkpoint(
     data_info: Mapping[str, object],
     result: TrainingResult | GraphTraining | None = None,
 ) -> None:
-    """Write `model.safetensors` and `model.json` into the folder, making it if need be.
+    """Write `model.safetensors` and `model.json` into the folder, which is created if necessary.
 
-    `data_info` says what the model was trained on; `butfor.datasets.describe(data)` gives it.
+    `data_info` describes the graph that the model was trained on, as `butfor.datasets.describe(data)` does.
 
     Raises:
         ModelError: if the model is of a class that could not be rebuilt, its weights are not finite, or
@@ -105,10 +105,10 @@ def save_checkpoint(
 
 
 def load_checkpoint(folder: str | os.PathLike[str]) -> tuple[PaperGCN | GraphClassifier, dict[str, Any]]:
-    """Return the model of a checkpoint, in evaluation mode, and what its JSON says.
+    """Return the model of a checkpoint, in evaluation mode, and the content of its JSON file.
 
     Raises:
-        ModelError: if a file is missing, truncated, of another program, or the two do not fit together.
+        ModelError: if a file is missing, truncated or not a checkpoint's, or the two do not belong together.
     """
     folder = Path(folder)
     info = _read_info(folder)
@@ -128,7 +128,7 @@ def load_checkpoint(folder: str | os.PathLike[str]) -> tuple[PaperGCN | GraphCla
             model = cls(**arguments)
     except ModelError as problem:
         raise ModelError(f"{folder / _INFO} describes no model: {problem}") from problem
-    # Before the checksum: a truncated file is better called truncated than foreign.
+    # Before the checksum is compared, because "truncated" is the better message for a truncated file.
     load_weights(model, folder / _WEIGHTS)
     if hashlib.sha256(weights).hexdigest() != info["weights_sha256"]:
         raise ModelError(
@@ -163,17 +163,17 @@ def _read_info(folder: Path) -> dict[str, Any]:
 
 
 def _check_info(info: dict[str, Any]) -> None:
-    """Refuse fields that are not what `save_checkpoint` and `describe` write; others may be anything."""
+    """Refuse fields of the wrong kind among those that are used later; other fields may be anything."""
     record(info.get("arguments"), "arguments")
     text(info.get("weights_sha256"), "weights_sha256")
     data = record(info.get("data", {}), "data")
-    for key, fits in (("path", text), ("node_table", text), ("sha256", text), ("undirected", flag)):
+    for key, check in (("path", text), ("node_table", text), ("sha256", text), ("undirected", flag)):
         if key in data:
-            fits(data[key], f"the field {key} of data")
+            check(data[key], f"the field {key} of data")
     if "path" not in data:  # a generated graph is made again from these
-        for key, fits_too in (("name", text), ("seed", whole)):
+        for key, check_origin in (("name", text), ("seed", whole)):
             if data.get(key) is not None:
-                fits_too(data[key], f"the field {key} of data")
+                check_origin(data[key], f"the field {key} of data")
     training = info.get("training")
     if training is not None:
         for part in ("train", "val", "test"):

@@ -19,7 +19,7 @@ class PaperGCN(nn.Module):
     ReLU follows the first two layers, not the third. `forward` returns logits, not log-probabilities.
 
     Layer weights and biases start uniform in ±1/sqrt(hidden), as in the published code: all features are
-    equal to one, so with PyG's own start (zero biases) every node begins as a multiple of one same vector.
+    equal to one, so with PyG's own initialisation (zero biases) all nodes would start with multiples of one vector.
 
     Raises:
         ModelError: if a size is not positive, or (in `forward`) the graph has another number of features.

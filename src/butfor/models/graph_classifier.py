@@ -1,4 +1,4 @@
-"""A small network that puts whole graphs into classes: message passing, a readout, a linear layer."""
+"""A small network that classifies whole graphs: message passing, a readout, a linear layer."""
 
 from __future__ import annotations
 
@@ -27,12 +27,11 @@ _POOL: dict[str, Callable[[Tensor, Tensor | None], Tensor]] = {
 class GraphClassifier(nn.Module):
     """Layers of message passing, a readout over the nodes of each graph, and a linear layer.
 
-    A `"gin"` layer is the one of the paper "How Powerful are Graph Neural Networks?" with epsilon 0: two
-    linear layers on the sum of a node and its neighbours. A `"gcn"` layer is PyG's `GCNConv`. Batch
-    normalisation and ReLU follow each; without the former, GCN does not learn BA-2Motifs at all, where all
-    features are equal.
+    A `"gin"` layer is that of the paper "How Powerful are Graph Neural Networks?" with epsilon 0: two linear layers,
+    applied to the sum of a node and its neighbours. A `"gcn"` layer is PyG's `GCNConv`. Batch normalisation and ReLU
+    follow each layer. Without batch normalisation, GCN does not learn BA-2Motifs at all, where all features are equal.
 
-    `forward` returns logits. In evaluation mode the graphs of a batch do not touch one another.
+    `forward` returns logits. In evaluation mode the graphs of a batch do not affect one another.
 
     Raises:
         ModelError: if a size is not positive or a name unknown, or (in `forward`) the graphs have another
@@ -76,7 +75,7 @@ class GraphClassifier(nn.Module):
     def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None) -> Tensor:
         """Return the logits of every graph, one column per class.
 
-        `batch` says for each node which graph it is of, as in a PyG `Batch`; without it all are one graph.
+        `batch` holds the number of each node's graph, as in a PyG `Batch`; without it, all nodes are one graph.
         """
         if x.size(-1) != self.num_features:
             raise ModelError(
@@ -89,5 +88,7 @@ class GraphClassifier(nn.Module):
         return logits
 
 
-def _gin(inside: int, outside: int) -> GINConv:
-    return GINConv(nn.Sequential(nn.Linear(inside, outside), nn.ReLU(), nn.Linear(outside, outside)))
+def _gin(in_channels: int, out_channels: int) -> GINConv:
+    return GINConv(
+        nn.Sequential(nn.Linear(in_channels, out_channels), nn.ReLU(), nn.Linear(out_channels, out_channels))
+    )

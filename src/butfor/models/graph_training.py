@@ -1,4 +1,4 @@
-"""Training a classifier of whole graphs: a split by seed, minibatches, Adam, the best epoch kept."""
+"""Training a classifier of whole graphs: a split by seed, minibatches, Adam, and the weights of the best epoch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class GraphTraining:
     train_accuracy: float
     val_accuracy: float
     test_accuracy: float
-    train: tuple[int, ...]  # the positions in the list of the graphs trained on, in ascending order
+    train: tuple[int, ...]  # the positions of the training graphs in the list, in ascending order
     val: tuple[int, ...]
     test: tuple[int, ...]
     epochs: int  # how many were run
@@ -64,13 +64,13 @@ def trained_graph_classifier(
 ) -> tuple[GraphClassifier, GraphTraining]:
     """Return a classifier trained on 80 % of the graphs, in evaluation mode, and how well it does.
 
-    Another 10 % choose the epoch: the one with the most of them right, and among those the one with the
-    least loss. The learning rate falls from `lr` to 0 along a cosine over `epochs`; training ends sooner when
-    no epoch was better for `patience` epochs. The last 10 % are for testing only.
+    Another 10 % are for validation: the model gets the weights of the epoch with the highest accuracy on them, or of
+    several such epochs the one with the lowest loss. The learning rate falls from `lr` to 0 along a cosine over
+    `epochs`; training ends earlier if `patience` epochs bring no improvement. The last 10 % are for testing only.
 
-    The seed decides all; the split depends on nothing else, so that models of one seed can be compared. The
-    caller's random state is left as it was. With `progress` a bar is drawn on standard error, if that is a
-    terminal.
+    The same seed gives the same model. The split depends on the seed alone, so that models with the same seed can be
+    compared. The caller's random state is left as it was. With `progress`, a progress bar is shown if standard error is
+    a terminal.
 
     Raises:
         GraphError: if a graph is malformed, has no class, or does not fit the others, or if there are fewer
@@ -114,11 +114,11 @@ def trained_graph_classifier(
                 break
         bar.close()
         model.load_state_dict(weights)
-        scores = [_evaluate(model, data, part, batch_size)[0] for part in (train, val, test)]
+        accuracies = [_evaluate(model, data, part, batch_size)[0] for part in (train, val, test)]
     return model, GraphTraining(
-        train_accuracy=scores[0],
-        val_accuracy=scores[1],
-        test_accuracy=scores[2],
+        train_accuracy=accuracies[0],
+        val_accuracy=accuracies[1],
+        test_accuracy=accuracies[2],
         train=_positions(train),
         val=_positions(val),
         test=_positions(test),
@@ -133,7 +133,7 @@ def trained_graph_classifier(
 
 
 class _Packed:
-    """All graphs in a few long tensors: a minibatch is a gather, many times quicker than joining `Data`."""
+    """All graphs in a few long tensors: a minibatch is gathered from them, much faster than by joining `Data`."""
 
     def __init__(self, graphs: Sequence[Data]) -> None:
         self.x = torch.cat([graph.x for graph in graphs])
@@ -143,7 +143,7 @@ class _Packed:
         self._edges = torch.tensor([graph.edge_index.size(1) for graph in graphs], device=self.x.device)
 
     def batch(self, numbers: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """`x`, `edge_index` and `batch` of these graphs as one, in this order."""
+        """`x`, `edge_index` and `batch` of these graphs, joined in this order."""
         nodes, node_graph = _gather(self._nodes, numbers)
         edges, edge_graph = _gather(self._edges, numbers)
         sizes = self._nodes[numbers]
@@ -152,12 +152,12 @@ class _Packed:
 
 
 def _gather(sizes: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
-    """Where the rows of these stretches are, when stretches of these sizes follow one another; and of which each is."""
+    """For graphs whose rows are stored one after the other: the rows of some graphs, and the graph of each row."""
     starts = sizes.cumsum(0) - sizes
     chosen = sizes[numbers]
-    of = torch.repeat_interleave(chosen)
+    graph = torch.repeat_interleave(chosen)
     shift = starts[numbers] - (chosen.cumsum(0) - chosen)
-    return torch.arange(len(of), device=of.device) + shift[of], of
+    return torch.arange(len(graph), device=graph.device) + shift[graph], graph
 
 
 def _split(graphs: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -171,7 +171,7 @@ def _positions(part: Tensor) -> tuple[int, ...]:
 
 
 def _batches(numbers: Tensor, batch_size: int) -> tuple[Tensor, ...]:
-    # Of nearly equal sizes: a last batch of one small graph would leave batch normalisation nothing to average.
+    # Batches of nearly equal sizes, because batch normalisation fails on a last batch of a single node.
     return numbers.tensor_split(-(-len(numbers) // batch_size))
 
 

@@ -45,12 +45,12 @@ def load_published(path: str | os.PathLike[str]) -> PaperGCN:
     weights = {}
     for name, array in arrays.items():
         layer, _, kind = name.partition(".")
-        turned = layer in _LAYERS and kind == "weight"
+        transposed = layer in _LAYERS and kind == "weight"
         if array.dtype.kind != "f" or array.dtype.itemsize > 8:
             raise ModelError(f"{name} in {path} is of dtype {array.dtype}, but weights must be floating")
-        array = array.T if turned else array
+        array = array.T if transposed else array
         values = torch.from_numpy(np.array(array, array.dtype.newbyteorder("="), order="C"))
-        weights[f"{layer}.lin.weight" if turned else name] = values
+        weights[f"{layer}.lin.weight" if transposed else name] = values
     if not (all(first.shape) and all(last.shape)):
         raise ModelError(f"{path} holds no published GCN: gc1.weight or lin.weight is empty")
     with torch.device("meta"):

@@ -18,7 +18,7 @@ SMALL = 100_000
 
 @contextmanager
 def threads_for(num_edges: int) -> Iterator[None]:
-    """Keep torch to one thread on a small graph, for a while.
+    """Inside this context, let torch use only one thread if the graph is small.
 
     More threads gain nothing there, stall for minutes on a busy machine, and sum in another order, so
     that the same seed would train another model.

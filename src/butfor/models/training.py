@@ -51,9 +51,9 @@ def train(
 ) -> TrainingResult:
     """Train the model from scratch on `data.train_mask` and leave it in evaluation mode.
 
-    Its weights are drawn anew (`reset_parameters`) from the seed, so that one seed means one result; the
-    caller's random state is left as it was. With `progress` a bar is drawn on standard error, if that is
-    a terminal.
+    Its weights are initialised anew (`reset_parameters`) from the seed, so that the same seed gives the same result.
+    The caller's random state is left as it was. With `progress`, a progress bar is shown if standard error is a
+    terminal.
 
     Raises:
         GraphError: if the graph is malformed or has no labels or no training nodes.
@@ -109,7 +109,7 @@ def trained_gcn(
     lr: float = 0.001,
     weight_decay: float = 0.001,
 ) -> tuple[PaperGCN, TrainingResult]:
-    """Return the paper's GCN trained on this graph, with the paper's settings unless told otherwise.
+    """Return the paper's GCN trained on this graph, by default with the paper's settings.
 
     Raises:
         GraphError: if the graph is malformed or has no labels or no training nodes.
@@ -124,7 +124,7 @@ def trained_gcn(
 
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Seed torch's generators for a while; afterwards they go on as if nothing had been drawn."""
+    """Seed torch's global generators inside this context, and restore their state afterwards."""
     on_gpu = device.type == "cuda"
     with torch.random.fork_rng(devices=[device] if on_gpu else []):
         torch.default_generator.manual_seed(seed)
@@ -134,6 +134,7 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
 
 
 def _supervision(data: Data) -> tuple[Tensor, Tensor]:
+    """The labels and the mask of the training nodes, checked."""
     validate(data)
     if "y" not in data:
         raise GraphError("this graph has no labels y, so no model can be trained on it")
@@ -151,11 +152,12 @@ def _supervision(data: Data) -> tuple[Tensor, Tensor]:
 
 
 def _logits(model: nn.Module, data: Data) -> Tensor:
-    # A model that knows no edge weights must still be trainable on a graph that has none.
+    # Edge weights are passed only if there are any, because not every model takes them.
     weights = (data.edge_weight,) if "edge_weight" in data else ()
     logits: Tensor = model(data.x, data.edge_index, *weights)
     return logits
 
 
 def share(right: Tensor) -> float:
+    """The share of True values; NaN if there are none at all."""
     return right.double().mean().item() if right.numel() else float("nan")

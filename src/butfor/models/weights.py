@@ -1,4 +1,4 @@
-"""Weights into and out of a model, with every misfit named before anything is changed."""
+"""Reading and writing the weights of a model. Weights that do not fit are refused before anything is changed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["fit_weights", "load_weights", "state_of"]
 
 
-# What can be turned into one another without becoming something else.
+# Dtypes of the same kind, which can be converted into one another.
 _FLOATS = {torch.float64, torch.float32, torch.float16, torch.bfloat16}
 _INTEGERS = {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
 
 
 def load_weights(model: nn.Module, path: str | os.PathLike[str]) -> None:
-    """Load a `.safetensors` file into a model of the user's own; on an error the model is unchanged.
+    """Load a `.safetensors` file into the user's own model; after an error the model is unchanged.
 
     Raises:
         ModelError: if the file is missing, truncated, not safetensors (a pickle is never opened), or its
@@ -38,8 +38,8 @@ def load_weights(model: nn.Module, path: str | os.PathLike[str]) -> None:
         with reading(path, ModelError):
             weights = from_bytes(content)
     except ModelError as problem:
-        # torch.save writes a zip or, formerly, a bare pickle; numpy's .npz is a zip as well. Asked only now, because
-        # safetensors begin with a length, which may be any bytes.
+        # torch.save writes a zip archive or, formerly, a bare pickle; numpy's .npz is a zip archive as well. This is
+        # checked only now, because safetensors begin with a length, which may be any bytes.
         if content.startswith((b"PK", b"\x80")):
             raise ModelError(
                 f"{path} is not safetensors but a pickle or zip, which could run code and is not opened; "
@@ -53,10 +53,10 @@ def load_weights(model: nn.Module, path: str | os.PathLike[str]) -> None:
 def fit_weights(model: nn.Module, weights: Mapping[str, Tensor], origin: str) -> None:
     """Copy the named tensors into the model if, and only if, all of them fit.
 
-    A model built on the "meta" device, which takes no memory and draws no numbers, gets its memory here.
+    A model that was built on the "meta" device, without memory and without random numbers, gets its memory here.
 
     Raises:
-        ModelError: naming the first tensor that is missing, unknown, of another shape or not finite.
+        ModelError: a tensor is missing, unknown, of another shape or not finite; the message names the first one.
     """
     expected = model_tensors(model)
     kind = type(model).__name__
@@ -64,7 +64,7 @@ def fit_weights(model: nn.Module, weights: Mapping[str, Tensor], origin: str) ->
         raise ModelError(f"{origin} has no {missing[0]}, which {kind} needs; it has {_list(weights)}")
     if unknown := sorted(weights.keys() - expected.keys()):
         raise ModelError(f"{origin} has a tensor {unknown[0]}, which {kind} does not know; it knows {_list(expected)}")
-    for name, want in expected.items():  # in the model's order: a file keeps none
+    for name, want in expected.items():  # in the model's order, because a file has none
         tensor = weights[name]
         if tensor.shape != want.shape:
             raise ModelError(
@@ -94,7 +94,9 @@ def state_of(model: nn.Module) -> dict[str, Tensor]:
 def _check_finite(name: str, tensor: Tensor, origin: str) -> None:
     if not tensor.is_floating_point():
         return
-    finite = torch.isfinite(tensor if tensor.dtype in _FLOATS else tensor.float())  # of eight bits nothing is known
+    finite = torch.isfinite(
+        tensor if tensor.dtype in _FLOATS else tensor.float()
+    )  # torch cannot check 8-bit floats themselves
     if not bool(finite.all()):
         raise ModelError(f"{name} in {origin} has {int((~finite).sum())} values that are not finite")
 

@@ -88,8 +88,8 @@ def run_jobs(experiment: Experiment, jobs: Sequence[Job], processes: int) -> Non
         StoreError: the folder holds results of another run, or cannot be written.
     """
     with warnings.catch_warnings():
-        # joblib replaces a worker whose memory has grown, which loaded graphs make it do. After Ctrl-C it reports how
-        # many tasks were cancelled, but the command itself says what is saved.
+        # joblib warns when it replaces a worker whose memory has grown, as it does with loaded graphs, and after Ctrl-C
+        # it reports how many tasks were cancelled; but the command itself says what is saved.
         warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
         warnings.filterwarnings("ignore", ".*tasks which were still being processed", UserWarning)
         try:
@@ -161,7 +161,7 @@ def _save(experiment: Experiment, job: Job, label: str, results: Sequence[Counte
 
 
 def _with_shared_rankings(methods: dict[str, Method]) -> dict[str, Method]:
-    """The same methods; those that remove an explainer's top edges share its rankings, whatever number they remove."""
+    """The same methods; if several of them remove the top edges of one explainer, they share its rankings."""
     memory: dict[Any, Any] = {}
     return {
         label: replace(method, memory=memory) if isinstance(method, RemoveSubgraph) else method

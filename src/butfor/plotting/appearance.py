@@ -1,4 +1,4 @@
-"""How nodes look and what is written into them."""
+"""How the nodes of a picture look, and what is written into them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Appearance"]
 
 @dataclass(frozen=True, eq=False)
 class Appearance:
-    """Nodes look like their kind: their type where there are several types, else their predicted class."""
+    """The look of nodes by their kind: their type if the graph has several node types, else their predicted class."""
 
     context: PlotContext
 
@@ -34,25 +34,25 @@ class Appearance:
         return self.context.graph
 
     def kinds(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The number of the kind of each of these nodes; -1 where nothing is known of it."""
+        """The kind of each of these nodes, as a number; -1 where no class is predicted."""
         if self.graph.types is None:
             return self.context.classes[nodes]
         return np.searchsorted(self.graph.types.node_starts, nodes, side="right") - 1
 
     @property
     def kind(self) -> str:
-        """What kinds are; nothing where there are none."""
+        """What the kinds are called as a whole; empty if there are none."""
         if self.graph.types is not None:
             return "node type"
         return "predicted class" if (self.context.classes >= 0).any() else ""
 
     def kind_name(self, kind: int) -> str:
-        """What a kind is called."""
+        """The name of a kind."""
         types = self.graph.types
         return class_name(self.context.class_names, kind) if types is None else types.node_types[kind]
 
     def styles(self, kinds: NDArray[np.int64]) -> dict[int, Style]:
-        """How each of these kinds looks."""
+        """The style of each of these kinds."""
         if self.graph.types is None:
             return styles_of(kinds, len(self.context.class_names))
         return styles_of_types(kinds)

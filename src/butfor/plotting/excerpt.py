@@ -1,4 +1,4 @@
-"""What of a neighbourhood a picture shows: all of it, or what lies nearest."""
+"""The part of a neighbourhood that a picture shows: all of it, or what lies nearest to the target and the edits."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from butfor.problem.target import Pair, target_nodes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from butfor.graph.csr import Flow
     from butfor.graph.edge_keys import EdgeKey
     from butfor.graph.graph import Graph
     from butfor.graph.neighbourhood import Neighbourhood
@@ -23,36 +24,36 @@ if TYPE_CHECKING:
 
 __all__ = ["ADD", "OTHER", "PREDICTED", "REMOVE", "Excerpt", "adjacency"]
 
-# What a line between two nodes is: an edge that stays, one that goes or comes, or the link that is explained.
+# The role of a line between two nodes: an edge that stays, is removed or is added, or the link that is explained.
 OTHER, REMOVE, ADD, PREDICTED = range(4)
 
-# A node has so many lines about its features at most, and only so many nodes have any.
+# Changed features are noted beside at most NOTED nodes, in at most LINES lines each.
 LINES, NOTED = 3, 6
 
 
 @dataclass(frozen=True, eq=False)
 class Excerpt:
-    """What of a neighbourhood is drawn. Nodes are named by their positions among those that are.
+    """The part of a neighbourhood that is drawn. Except in ``nodes``, a node is given by its position in ``nodes``.
 
     Attributes:
-        nodes: their numbers in the graph.
+        nodes: the numbers of the nodes in the graph.
         targets: the nodes that are explained: one, the two ends of a link, or none.
         centre: the node that the others are drawn around.
-        links: the two ends of each line, without copies, reverses and self-loops.
-        role: what each line is.
-        relation: the number of its relation; 0 in a graph of one type.
+        pairs: the two nodes that each line joins, without duplicates, reverse directions and self-loops.
+        role: the role of each line.
+        relation: the number of each line's relation; 0 in a graph of one type.
         arrows: which lines have a direction.
         loops: the nodes with a self-loop.
         changed: the nodes with a changed feature.
-        notes: what has changed about a node, line by line; of the first few nodes.
+        notes: for the first few nodes with changed features, what has changed, line by line.
         all_nodes: how many nodes the neighbourhood has.
-        all_links: how many edges it has.
+        all_edges: how many edges it has.
     """
 
     nodes: NDArray[np.int64]
     targets: NDArray[np.int64]
     centre: int
-    links: NDArray[np.int64]
+    pairs: NDArray[np.int64]
     role: NDArray[np.int64]
     relation: NDArray[np.int64]
     arrows: NDArray[np.bool_]
@@ -60,7 +61,7 @@ class Excerpt:
     changed: NDArray[np.int64]
     notes: dict[int, list[str]]
     all_nodes: int
-    all_links: int
+    all_edges: int
 
     @classmethod
     def of(cls, result: Counterfactual, graph: Graph, max_nodes: int) -> Excerpt:
@@ -78,38 +79,38 @@ class Excerpt:
 
         first, second, relation = graph.edges_of(near)
         loops = np.unique(first[first == second])
-        # A link as one number: sorting these is much quicker than sorting rows.
+        # An edge as one number: sorting these is much quicker than sorting rows.
         kind = 0 if relation is None else relation
         keys = np.unique(((kind * size + first) * size + second)[first != second])
         added, asked, removed = (
-            _as_numbers(some, near) for some in (new, [(0, *targets)] if len(targets) == 2 else [], gone)
+            _edge_numbers(some, near) for some in (new, [(0, *targets)] if len(targets) == 2 else [], gone)
         )
         role = np.repeat([OTHER, ADD, PREDICTED], [len(keys), len(added), len(asked)])
         role[: len(keys)][np.isin(keys, removed)] = REMOVE
         heads, tails = np.divmod(np.concatenate([keys, added, asked]), size)
-        links, relation = np.stack([heads % size, tails], axis=1), heads // size
+        pairs, relation = np.stack([heads % size, tails], axis=1), heads // size
 
         ends, centres = np.searchsorted(near.nodes, touched), np.searchsorted(near.nodes, np.array(targets, np.int64))
-        shown = np.sort(_nearest(size, links, centres, ends, max_nodes))
+        shown = np.sort(_nearest(size, pairs, centres, ends, max_nodes))
         position = np.full(size, -1)
         position[shown] = np.arange(len(shown))
-        inside = (position[links] >= 0).all(axis=1)
-        links, relation = position[links[inside]], relation[inside]
+        inside = (position[pairs] >= 0).all(axis=1)
+        pairs, relation = position[pairs[inside]], relation[inside]
         at = {int(near.nodes[node]): i for i, node in enumerate(shown)}
         marked = position[centres][position[centres] >= 0]
         return cls(
             nodes=near.nodes[shown],
             targets=marked,
-            centre=int(marked[0]) if len(marked) else _middle(len(shown), links),
-            links=links,
+            centre=int(marked[0]) if len(marked) else _most_central(len(shown), pairs),
+            pairs=pairs,
             role=role[inside],
             relation=relation,
-            arrows=np.full(len(links), result.directed) if graph.types is None else ~graph.types.undirected[relation],
+            arrows=np.full(len(pairs), result.directed) if graph.types is None else ~graph.types.undirected[relation],
             loops=position[loops][position[loops] >= 0],
             changed=np.unique([at[node] for node in changes if node in at]).astype(np.int64),
             notes=_notes(result, at),
             all_nodes=max(size, result.nodes),
-            all_links=max(len(keys), result.edges),
+            all_edges=max(len(keys), result.edges),
         )
 
     @property
@@ -123,19 +124,19 @@ class Excerpt:
         return np.equal(self.role, ADD)
 
     @property
-    def loud(self) -> NDArray[np.bool_]:
-        """Which of the lines the reader must see."""
+    def highlighted(self) -> NDArray[np.bool_]:
+        """Which of the lines the reader must see: edits, and the link that is explained."""
         return np.not_equal(self.role, OTHER)
 
     @property
     def ends(self) -> NDArray[np.int64]:
         """The nodes at removed and added edges, and those with changed features."""
-        return np.unique([*self.links[self.removed | self.added].ravel(), *self.changed]).astype(np.int64)
+        return np.unique([*self.pairs[self.removed | self.added].ravel(), *self.changed]).astype(np.int64)
 
 
-def adjacency(num_nodes: int, links: NDArray[np.int64]) -> csr_array:
-    """Both directions of every link."""
-    both = np.concatenate([links, links[:, ::-1]])
+def adjacency(num_nodes: int, pairs: NDArray[np.int64]) -> csr_array:
+    """The adjacency matrix of these pairs of nodes, in both directions."""
+    both = np.concatenate([pairs, pairs[:, ::-1]])
     return coo_array((np.ones(len(both)), both.T), shape=(num_nodes, num_nodes)).tocsr()
 
 
@@ -169,8 +170,8 @@ def _edit_keys(result: Counterfactual, graph: Graph) -> tuple[list[EdgeKey], lis
     return gone, new
 
 
-def _as_numbers(keys: list[EdgeKey], near: Neighbourhood) -> NDArray[np.int64]:
-    """Links as numbers of relation and positions."""
+def _edge_numbers(keys: list[EdgeKey], near: Neighbourhood) -> NDArray[np.int64]:
+    """Edges as numbers that combine their relation and the positions of their nodes in the neighbourhood."""
     rows = np.array(keys, dtype=np.int64).reshape(-1, 3)
     first, second = np.searchsorted(near.nodes, rows[:, 1:]).T
     numbers: NDArray[np.int64] = (rows[:, 0] * near.num_nodes + first) * near.num_nodes + second
@@ -180,36 +181,52 @@ def _as_numbers(keys: list[EdgeKey], near: Neighbourhood) -> NDArray[np.int64]:
 def _neighbourhood(
     result: Counterfactual, graph: Graph, targets: tuple[int, ...], touched: NDArray[np.int64], new: list[EdgeKey]
 ) -> Neighbourhood:
-    """The neighbourhood that was searched, or the part of it that edges which could be added do not change.
+    """The neighbourhood that was searched, except for nodes that only edges which were not added would reach."""
+    near: Neighbourhood | None = None
+    if targets and result.hops is not None:
+        near = graph.neighbourhood(targets, result.hops, result.flow or "source_to_target", new)
+    elif targets and result.nodes < graph.num_nodes:
+        near = _neighbourhood_by_size(result, graph, targets, touched, new)
+    return near if near is not None and _contains(near, touched) else graph.neighbourhood(targets, None)
 
-    Results of an earlier version do not say how far it reaches; there, as far as gives their number of nodes.
+
+def _neighbourhood_by_size(
+    result: Counterfactual, graph: Graph, targets: tuple[int, ...], touched: NDArray[np.int64], new: list[EdgeKey]
+) -> Neighbourhood | None:
+    """For a result of schema 2, which does not say how far its neighbourhood reaches: the one with as many nodes.
+
+    If edges could be added, that number does not help, because it includes nodes that only edges which were not added
+    would reach. Then the smallest neighbourhood that contains the edits is shown, which is a part of the searched one.
     """
-    near = graph.neighbourhood(targets, None)
-    if targets and (result.hops is not None or (result.flow is None and result.nodes < graph.num_nodes)):
-        flow = result.flow or "source_to_target"
-        hops = result.hops or 0
-        part = graph.neighbourhood(targets, hops, flow, new)
-        while result.hops is None and part.num_nodes < result.nodes and hops <= part.distance.max():
-            hops += 1
-            part = graph.neighbourhood(targets, hops, flow, new)
-        near = part if _holds(part, touched) else near
-    return near
+    flows: tuple[Flow, ...] = ("source_to_target", "target_to_source")
+    part: Neighbourhood | None = None
+    for flow in flows:
+        for hops in range(graph.num_nodes + 1):
+            near = graph.neighbourhood(targets, hops, flow, new)
+            if near.num_nodes == result.nodes and _contains(near, touched):
+                return near
+            # A search reaches 2 hops at least.
+            if part is None and hops >= 2 and near.num_nodes <= result.nodes and _contains(near, touched):
+                part = near
+            if near.num_nodes >= result.nodes or near.distance.max() < hops:
+                break
+    return part if result.space_id else None
 
 
-def _holds(near: Neighbourhood, nodes: NDArray[np.int64]) -> bool:
+def _contains(near: Neighbourhood, nodes: NDArray[np.int64]) -> bool:
     return bool(np.isin(nodes, near.nodes).all())
 
 
 def _nearest(
-    num_nodes: int, links: NDArray[np.int64], centres: NDArray[np.int64], ends: NDArray[np.int64], count: int
+    num_nodes: int, pairs: NDArray[np.int64], centres: NDArray[np.int64], ends: NDArray[np.int64], count: int
 ) -> NDArray[np.int64]:
-    """The ends of edits, what joins them to the targets, and the nodes nearest the targets.
+    """At most ``count`` nodes: the ends of edits, the paths from there to the targets, and what is nearest the targets.
 
-    Where the ends alone are too many, the nearest of them. Of a whole graph, the nodes nearest the ends.
+    If the ends and paths alone are too many, only the nearest nodes. In a whole graph, the nodes nearest the ends.
     """
     if num_nodes <= count:
         return np.arange(num_nodes)
-    joined = adjacency(num_nodes, links)
+    joined = adjacency(num_nodes, pairs)
     roots = centres
     if not len(roots):
         roots = ends[:1] if len(ends) else np.array([np.diff(joined.indptr).argmax()])
@@ -229,9 +246,9 @@ def _nearest(
     return order[:count]
 
 
-def _middle(num_nodes: int, links: NDArray[np.int64]) -> int:
-    """The node from which the farthest one of its part is nearest, in the largest part."""
-    hops = csgraph.shortest_path(adjacency(num_nodes, links), unweighted=True)
+def _most_central(num_nodes: int, pairs: NDArray[np.int64]) -> int:
+    """The centre of the largest connected component: the node with the smallest distance to the farthest other."""
+    hops = csgraph.shortest_path(adjacency(num_nodes, pairs), unweighted=True)
     reached = np.isfinite(hops)
     far = np.where(reached, hops, 0)
     return int(np.lexsort([np.arange(num_nodes), far.sum(axis=1), far.max(axis=1), -reached.sum(axis=1)])[0])

@@ -1,4 +1,4 @@
-"""The page of a picture: title, legend and caption, and the axes in the room they leave."""
+"""The page of a picture: title, legend and caption, and the axes in the space that they leave."""
 
 from __future__ import annotations
 
@@ -40,15 +40,17 @@ MOST_LINES = 6
 BLANK = ("white", "o", 1.0)
 
 
-def frame(figure: Figure, result: Counterfactual, look: Appearance, excerpt: Excerpt, styles: dict[int, Style]) -> Axes:
-    """Write the words and give back axes whose coordinates are points."""
+def frame(
+    figure: Figure, result: Counterfactual, appearance: Appearance, excerpt: Excerpt, styles: dict[int, Style]
+) -> Axes:
+    """Write title, caption and legend; return axes for the graph, with points as coordinates."""
     width, height = SIZE[0] * 72, SIZE[1] * 72
     top, bottom = height - EDGE_OF_PAGE, EDGE_OF_PAGE
     title = paragraph(figure, str(result), 11.5, INK, y=top, va="top")
     caption = paragraph(figure, _caption(result, excerpt), 8, QUIET, y=bottom, va="bottom")
     top -= extent(figure, title)[1] + 8
     bottom += extent(figure, caption)[1] + 8
-    legend = _legend(figure, result, look, excerpt, styles, (width - EDGE_OF_PAGE, top))
+    legend = _legend(figure, result, appearance, excerpt, styles, (width - EDGE_OF_PAGE, top))
     right = width - EDGE_OF_PAGE - extent(figure, legend)[0] - 10
     box = (EDGE_OF_PAGE, bottom, right - EDGE_OF_PAGE, top - bottom)
     axes = figure.add_axes((box[0] / width, box[1] / height, box[2] / width, box[3] / height))
@@ -63,7 +65,7 @@ def _caption(result: Counterfactual, excerpt: Excerpt) -> str:
         changed = {change.node for change in result.changes}
         counted = [
             (len(excerpt.nodes), excerpt.all_nodes, "nodes"),
-            (int((excerpt.removed | (excerpt.role == OTHER)).sum()), excerpt.all_links, "edges"),
+            (int((excerpt.removed | (excerpt.role == OTHER)).sum()), excerpt.all_edges, "edges"),
             (int(excerpt.removed.sum()), len(result.removed_edges), "removed edges"),
             (int(excerpt.added.sum()), len(result.added_edges), "added edges"),
             (len(excerpt.changed), len(changed), "changed nodes"),
@@ -79,7 +81,7 @@ def _caption(result: Counterfactual, excerpt: Excerpt) -> str:
 
 
 def paragraph(figure: Figure, words: str, points: float, colour: str, *, y: float, va: str) -> Any:
-    """Text over the whole width, broken into lines that fit."""
+    """Text over the whole width of the page, broken into lines that fit."""
     words = printable(words)
     room = SIZE[0] * 72 - 2 * EDGE_OF_PAGE
     text = figure.text(
@@ -96,7 +98,7 @@ def paragraph(figure: Figure, words: str, points: float, colour: str, *, y: floa
     best: list[str] = []
     for columns in range(start, 10, -1):
         lines = textwrap.wrap(words, columns, break_on_hyphens=False)
-        # Narrower, but no longer: lines of about the same length instead of a last one with one word.
+        # Make the lines narrower while their number stays the same, so that the last one is not a single word.
         if width <= room and len(lines) > max(1, len(best)):
             break
         if lines != best:
@@ -117,22 +119,22 @@ def extent(figure: Figure, artist: Any) -> tuple[float, float]:
 def _legend(
     figure: Figure,
     result: Counterfactual,
-    look: Appearance,
+    appearance: Appearance,
     excerpt: Excerpt,
     styles: dict[int, Style],
     corner: tuple[float, float],
 ) -> Legend:
-    entries = [*_kinds(look, excerpt, styles), *_marks(result, excerpt)]
+    entries = [*_kind_entries(appearance, excerpt, styles), *_mark_entries(result, excerpt)]
     legend = figure.legend(
         handles=[handle for handle, _ in entries],
-        # Names are set below: here, those that begin with an underscore would be dropped.
+        # The names are set below, because matplotlib drops labels that begin with an underscore.
         labels=["-"] * len(entries),
         loc="upper right",
         bbox_to_anchor=(corner[0] / (SIZE[0] * 72), corner[1] / (SIZE[1] * 72)),
         borderaxespad=0,
         frameon=False,
         fontsize=8.5,
-        title=look.kind,
+        title=appearance.kind,
         title_fontproperties={"size": 8.5, "weight": "bold"},
         alignment="left",
         handlelength=2.4,
@@ -144,38 +146,38 @@ def _legend(
     return legend
 
 
-def _kinds(look: Appearance, excerpt: Excerpt, styles: dict[int, Style]) -> list[tuple[Any, str]]:
-    """How classes or node types look."""
-    if not look.kind:
+def _kind_entries(appearance: Appearance, excerpt: Excerpt, styles: dict[int, Style]) -> list[tuple[Any, str]]:
+    """Legend entries for the classes or node types."""
+    if not appearance.kind:
         return []
-    # Where not all can be listed, those that the reader will look for come first.
-    sought = set(look.kinds(excerpt.nodes[[*excerpt.targets, *excerpt.ends]]).tolist())
+    # If there are too many to list, the kinds of targets and edited nodes come first.
+    sought = set(appearance.kinds(excerpt.nodes[[*excerpt.targets, *excerpt.ends]]).tolist())
     listed = sorted(sorted(styles, key=lambda kind: kind not in sought)[:LISTED_CLASSES])
-    entries = [(_dot(styles[kind]), look.kind_name(kind)) for kind in listed]
+    entries = [(_dot(styles[kind]), appearance.kind_name(kind)) for kind in listed]
     if len(styles) > LISTED_CLASSES:
         entries.append((_dot(BLANK, 0), f"and {len(styles) - LISTED_CLASSES} more"))
     return [*entries, (_dot(BLANK, 0), "")]
 
 
-def _marks(result: Counterfactual, excerpt: Excerpt) -> list[tuple[Any, str]]:
-    """How the target and the edits look."""
+def _mark_entries(result: Counterfactual, excerpt: Excerpt) -> list[tuple[Any, str]]:
+    """Legend entries for the target and the edits."""
     from matplotlib.lines import Line2D
 
     def line(colour: str, width: float, **more: Any) -> Line2D:
         return Line2D([], [], color=colour, linewidth=width, **more)
 
     target = "ends of the link" if result.task == "link" else f"{result.target_name}, the target"
-    # A model that scores pairs may also say that there should be no link.
-    asked = "no link predicted" if result.before.name == "not linked" else "predicted link"
+    # A model of links may also predict that there is none.
+    link = "no link predicted" if result.before.name == "not linked" else "predicted link"
     entries = [
         (len(excerpt.targets) > 0, _dot(BLANK, 10, markeredgewidth=2.2), target),
-        (PREDICTED in excerpt.role, line(INK, 1.6, linestyle=DOTS), asked),
+        (PREDICTED in excerpt.role, line(INK, 1.6, linestyle=DOTS), link),
         (excerpt.removed.any(), line(REMOVED, 2.6, linestyle=DASHES), "removed edge"),
         (excerpt.added.any(), line(NEW, 2.6), "added edge"),
         (len(excerpt.changed) > 0, _dot((NEW, STAR, 1.0), 10, markeredgecolor="white"), "changed feature"),
         (OTHER in excerpt.role, line(FAINT, 1), "other edge"),
     ]
-    return [(handle, name) for there, handle, name in entries if there]
+    return [(handle, name) for is_shown, handle, name in entries if is_shown]
 
 
 def _dot(style: Style, size: float = 8, **more: Any) -> Any:

@@ -1,4 +1,4 @@
-"""One picture of one counterfactual: the target, its neighbourhood, and the edits that decide."""
+"""The picture of a counterfactual: the target, its neighbourhood, and the edits."""
 
 from __future__ import annotations
 
@@ -43,38 +43,38 @@ __all__ = ["checked_path", "draw", "save"]
 
 FORMATS = ("png", "svg", "pdf")
 
-# Up to so many nodes all carry their ids; beyond, only the target and the nodes of edits do, and where
-# these are more, the target alone.
+# Up to this many nodes, all of them show their ids. Otherwise only the target and the nodes of edits do; if there are
+# more than this many of those, only the target.
 NAMED = 60
-# An id longer than this stands below its node instead of inside it.
+# An id with more letters than this is written below its node instead of inside it.
 INSIDE = 5
-# Up to so many removed edges carry the name of their relation.
+# Removed edges show the names of their relations if there are at most this many.
 RELATIONS = 8
-# Where words may stand beside a node, the best places first.
-WAYS = np.array([(1, 0), (-1, 0), (0, 1), (0, -1), (1, 0.6), (-1, 0.6), (1, -0.6), (-1, -0.6)])
+# The directions from a node in which a note about it may be placed, the best first.
+DIRECTIONS = np.array([(1, 0), (-1, 0), (0, 1), (0, -1), (1, 0.6), (-1, 0.6), (1, -0.6), (-1, -0.6)])
 
 
 def draw(
     result: Counterfactual,
-    look: Appearance,
+    appearance: Appearance,
     *,
     path: str | os.PathLike[str] | None = None,
     max_nodes: int = 200,
 ) -> Figure:
     """Draw the target, its neighbourhood and the edits.
 
-    Nodes are coloured by the class predicted for them on the intact graph, or by their type where there
-    are several. Of a neighbourhood with more than ``max_nodes`` nodes those of edits are shown, then those
-    nearest the target; the caption says what is left out. The same result gives the same picture.
+    Nodes are coloured by the class predicted for them on the intact graph, or by their type where there are several.
+    If the neighbourhood has more than ``max_nodes`` nodes, only the nodes of edits and those nearest the target are
+    shown, and the caption says what is left out. The same result gives the same picture.
 
     Args:
         result: what to draw.
-        look: how the nodes of its graph look.
-        path: where to save the picture, as its ending says: .png, .svg or .pdf.
+        appearance: how the nodes of its graph look.
+        path: where to save the picture; the name ends in .png, .svg or .pdf.
         max_nodes: how many nodes to show at most.
 
     Returns:
-        A figure of its own, that pyplot does not know of.
+        A figure that pyplot does not manage, so there is nothing to close.
 
     Raises:
         InputError: matplotlib is not installed, the picture cannot be saved there, or the graph is not
@@ -88,14 +88,14 @@ def draw(
     if max_nodes < 1:
         raise InputError(f"max_nodes is {max_nodes}; show at least one node")
     file = None if path is None else checked_path(Path(path))
-    excerpt = Excerpt.of(result, look.graph, max_nodes)
-    kinds = look.kinds(excerpt.nodes)
-    styles = look.styles(kinds)
+    excerpt = Excerpt.of(result, appearance.graph, max_nodes)
+    kinds = appearance.kinds(excerpt.nodes)
+    styles = appearance.styles(kinds)
 
     figure = Figure(figsize=SIZE, dpi=DPI, facecolor="white")
     FigureCanvasAgg(figure)
-    axes = frame(figure, result, look, excerpt, styles)
-    _draw_graph(axes, look, excerpt, [styles[int(kind)] for kind in kinds])
+    axes = frame(figure, result, appearance, excerpt, styles)
+    _draw_graph(axes, appearance, excerpt, [styles[int(kind)] for kind in kinds])
     if file is not None:
         save(figure, file)
     return figure
@@ -115,7 +115,7 @@ def checked_path(path: Path) -> Path:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write the picture, whole or not at all."""
+    """Write the picture completely or not at all."""
     try:
         with atomic_write(path) as file:
             figure.savefig(file, format=path.suffix.lower().lstrip("."), dpi=DPI)
@@ -123,37 +123,39 @@ def save(figure: Figure, path: Path) -> None:
         raise InputError(f"cannot save {path}: {error.strerror or error}") from error
 
 
-# From here on the graph itself, in points.
+# The rest of this file draws the graph itself. All lengths are in points.
 
 
-def _draw_graph(axes: Axes, look: Appearance, excerpt: Excerpt, styles: Sequence[Style]) -> None:
-    names = _named(look, excerpt)
+def _draw_graph(axes: Axes, appearance: Appearance, excerpt: Excerpt, styles: Sequence[Style]) -> None:
+    names = _visible_names(appearance, excerpt)
     radius = _radii(excerpt, names)
-    types = look.graph.types if excerpt.removed.sum() <= RELATIONS else None
+    types = appearance.graph.types if excerpt.removed.sum() <= RELATIONS else None
     points = _positions(excerpt, radius, (axes.get_xlim()[1], axes.get_ylim()[1]), 18 if types is None else 44)
-    lines = _lines(points, radius, excerpt.links)
+    lines = _lines(points, radius, excerpt.pairs)
     _draw_loops(axes, points, radius, excerpt.loops)
-    _draw_links(axes, lines, excerpt)
+    _draw_lines(axes, lines, excerpt)
     _draw_nodes(axes, points, radius, excerpt, styles)
-    _draw_names(axes, points, radius, look, excerpt, names, styles)
+    _draw_names(axes, points, radius, appearance, excerpt, names, styles)
     if types is not None:
         relations = [types.relations[relation][1] for relation in excerpt.relation[excerpt.removed]]
         _draw_relations(axes, lines[excerpt.removed], relations)
     _draw_notes(axes, points, radius, excerpt, lines)
 
 
-def _named(look: Appearance, excerpt: Excerpt) -> dict[int, str]:
-    """What the nodes that carry a name are called."""
+def _visible_names(appearance: Appearance, excerpt: Excerpt) -> dict[int, str]:
+    """The names of the nodes that show one."""
     ends = set(excerpt.ends.tolist())
-    loud = {*excerpt.targets.tolist(), *(ends if len(ends) <= NAMED else ())}
-    names = {node: look.label(excerpt.nodes[node]) for node in range(len(excerpt.nodes)) if len(excerpt.nodes) <= NAMED}
+    important = {*excerpt.targets.tolist(), *(ends if len(ends) <= NAMED else ())}
+    names = {
+        node: appearance.label(excerpt.nodes[node]) for node in range(len(excerpt.nodes)) if len(excerpt.nodes) <= NAMED
+    }
     if max(map(len, names.values()), default=INSIDE + 1) <= INSIDE:
         return names
-    return {node: look.label(excerpt.nodes[node]) for node in sorted(loud)}
+    return {node: appearance.label(excerpt.nodes[node]) for node in sorted(important)}
 
 
 def _radii(excerpt: Excerpt, names: dict[int, str]) -> NDArray[np.float64]:
-    """How large the nodes are; the targets with their rings."""
+    """The radius of each node, including the ring of a target."""
     radius = np.full(len(excerpt.nodes), np.interp(len(excerpt.nodes), [NAMED, 200], [5.0, 3.2]))
     for node, name in names.items():
         radius[node] = max(9.0, 1.5 + 2.1 * len(name)) if len(name) <= INSIDE else 6.0
@@ -165,22 +167,25 @@ def _radii(excerpt: Excerpt, names: dict[int, str]) -> NDArray[np.float64]:
 def _positions(
     excerpt: Excerpt, radius: NDArray[np.float64], size: tuple[float, float], length: float
 ) -> NDArray[np.float64]:
-    """Where the nodes stand; edges that the reader must see have this length at least, where there is room."""
-    few = len(excerpt.nodes) <= NAMED
-    marked = excerpt.links[excerpt.loud]
-    loud = len(marked) <= NAMED
-    apart = radius[:, None] + radius[None, :] + (5 if few else 2)
-    # A removed or added edge must show between its ends.
+    """The positions of the nodes. If there is room, highlighted edges get at least this ``length``."""
+    few_nodes = len(excerpt.nodes) <= NAMED
+    marked = excerpt.pairs[excerpt.highlighted]
+    few_marked = len(marked) <= NAMED
+    apart = radius[:, None] + radius[None, :] + (5 if few_nodes else 2)
+    # A removed or added edge must be visible between its nodes.
     first, second = marked.T
-    apart[first, second] = apart[second, first] = apart[first, second] + (length if loud else 4)
+    apart[first, second] = apart[second, first] = apart[first, second] + (length if few_marked else 4)
     points = place(
-        len(excerpt.nodes), excerpt.links, excerpt.centre, excerpt.ends if loud and not few else marked[:0, 0]
+        len(excerpt.nodes),
+        excerpt.pairs,
+        excerpt.centre,
+        excerpt.ends if few_marked and not few_nodes else marked[:0, 0],
     )
-    return fit(points, apart, size, margin=radius + 3, free=marked if loud else marked[:0], longest=110)
+    return fit(points, apart, size, margin=radius + 3, free=marked if few_marked else marked[:0], longest=110)
 
 
 def _draw_loops(axes: Axes, points: NDArray[np.float64], radius: NDArray[np.float64], loops: NDArray[np.int64]) -> None:
-    """A small ring at the side of a node that faces away from the middle of the drawing."""
+    """Draw self-loops as small rings, on the side of the node that faces away from the middle of the drawing."""
     if len(loops):
         away = points[loops] - points.mean(axis=0) + [0, 1e-6]
         away *= (radius[loops] / np.linalg.norm(away, axis=1))[:, None]
@@ -188,20 +193,20 @@ def _draw_loops(axes: Axes, points: NDArray[np.float64], radius: NDArray[np.floa
         axes.scatter(x, y, s=(1.2 * radius[loops]) ** 2, facecolor="none", edgecolor=FAINT, zorder=1, gid="self-loops")
 
 
-def _draw_links(axes: Axes, lines: NDArray[np.float64], excerpt: Excerpt) -> None:
+def _draw_lines(axes: Axes, lines: NDArray[np.float64], excerpt: Excerpt) -> None:
     from matplotlib.collections import LineCollection, PolyCollection
 
     edited = excerpt.removed | excerpt.added
-    crowd = float(np.interp((~excerpt.loud).sum() + edited.sum(), [60, 800], [0, 1]))
-    many = float(np.interp(edited.sum(), [30, 200, 600], [0, 1, 1.25]))
+    crowding = float(np.interp((~excerpt.highlighted).sum() + edited.sum(), [60, 800], [0, 1]))
+    edit_crowding = float(np.interp(edited.sum(), [30, 200, 600], [0, 1, 1.25]))
     if edited.any():
         # A white rim sets edited edges apart from the lines they cross.
-        rim = LineCollection(list(lines[edited]), color="white", linewidth=5.4 - 3 * many, zorder=2)
+        rim = LineCollection(list(lines[edited]), color="white", linewidth=5.4 - 3 * edit_crowding, zorder=2)
         axes.add_collection(rim)
-    quiet: dict[str, Any] = {"linewidth": 1.1 - 0.6 * crowd, "alpha": 1 - 0.45 * crowd}
-    width, head = 3 - 1.8 * many, 9 - 4 * many
+    quiet: dict[str, Any] = {"linewidth": 1.1 - 0.6 * crowding, "alpha": 1 - 0.45 * crowding}
+    width, head = 3 - 1.8 * edit_crowding, 9 - 4 * edit_crowding
     for name, role, colour, layer, look, size in (
-        ("other-edges", OTHER, FAINT, 1, quiet, 5 - 1.5 * crowd),
+        ("other-edges", OTHER, FAINT, 1, quiet, 5 - 1.5 * crowding),
         ("predicted-link", PREDICTED, INK, 2.5, {"linewidth": 1.6, "linestyle": DOTS}, 6.0),
         ("removed-edges", REMOVE, REMOVED, 3, {"linewidth": width, "linestyle": DASHES}, head),
         ("added-edges", ADD, NEW, 3, {"linewidth": width}, head),
@@ -215,18 +220,18 @@ def _draw_links(axes: Axes, lines: NDArray[np.float64], excerpt: Excerpt) -> Non
         axes.add_collection(LineCollection(list(mine), color=colour, zorder=layer, gid=name, **look))
 
 
-def _lines(points: NDArray[np.float64], radius: NDArray[np.float64], links: NDArray[np.int64]) -> NDArray[np.float64]:
-    """From the rim of one node to the rim of the other; several between the same two run side by side."""
-    start, stop = points[links[:, 0]], points[links[:, 1]]
+def _lines(points: NDArray[np.float64], radius: NDArray[np.float64], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The line of each pair, from the rim of one node to the rim of the other; parallel lines run side by side."""
+    start, stop = points[pairs[:, 0]], points[pairs[:, 1]]
     length = np.maximum(np.linalg.norm(stop - start, axis=1, keepdims=True), 1e-9)
     along = (stop - start) / length
-    inset = np.minimum(radius[links] + 1, 0.45 * length)
+    inset = np.minimum(radius[pairs] + 1, 0.45 * length)
     start, stop = start + along * inset[:, :1], stop - along * inset[:, 1:]
-    _, pair, count = np.unique(np.sort(links, axis=1), axis=0, return_inverse=True, return_counts=True)
-    rank = np.empty(len(links), dtype=np.int64)
+    _, pair, count = np.unique(np.sort(pairs, axis=1), axis=0, return_inverse=True, return_counts=True)
+    rank = np.empty(len(pairs), dtype=np.int64)
     order = np.argsort(pair, kind="stable")
-    rank[order] = np.arange(len(links)) - np.repeat(np.cumsum(count) - count, count)
-    aside = 6.0 * ((count[pair] - 1) / 2 - rank) * np.where(links[:, 0] < links[:, 1], 1, -1)
+    rank[order] = np.arange(len(pairs)) - np.repeat(np.cumsum(count) - count, count)
+    aside = 6.0 * ((count[pair] - 1) / 2 - rank) * np.where(pairs[:, 0] < pairs[:, 1], 1, -1)
     shift = aside[:, None] * along[:, ::-1] * [1, -1]
     return np.stack([start + shift, stop + shift], axis=1)
 
@@ -259,8 +264,8 @@ def _draw_nodes(
     rim = np.full(len(points), INK)
     for nodes, colour in (
         (excerpt.changed, NEW),
-        (excerpt.links[excerpt.added].ravel(), NEW),
-        (excerpt.links[excerpt.removed].ravel(), REMOVED),
+        (excerpt.pairs[excerpt.added].ravel(), NEW),
+        (excerpt.pairs[excerpt.removed].ravel(), REMOVED),
     ):
         rim[nodes] = colour
     for look in sorted(set(styles)):
@@ -283,19 +288,23 @@ def _draw_names(
     axes: Axes,
     points: NDArray[np.float64],
     radius: NDArray[np.float64],
-    look: Appearance,
+    appearance: Appearance,
     excerpt: Excerpt,
     names: dict[int, str],
     styles: Sequence[Style],
 ) -> None:
-    """Numbers stand inside nodes, long ids below; below also the type of a node that the sentence speaks of."""
+    """Write short ids inside their nodes and long ones below, with the type of targets and nodes of edits."""
     targets = set(excerpt.targets.tolist())
     bold = targets | set(excerpt.ends.tolist())
     for node, name in names.items():
         x, y = points[node]
         inside, below = (name, "") if len(name) <= INSIDE else ("", name)
-        if look.graph.types is not None and node in bold:
-            below = look.full_name(excerpt.nodes[node]) if below else look.graph.types.local(excerpt.nodes[node])[0]
+        if appearance.graph.types is not None and node in bold:
+            below = (
+                appearance.full_name(excerpt.nodes[node])
+                if below
+                else appearance.graph.types.local(excerpt.nodes[node])[0]
+            )
         font: dict[str, Any] = {"size": 8.5 if node in targets else 7, "zorder": 6, "ha": "center"}
         font["weight"] = "bold" if node in bold else "normal"
         if inside:
@@ -315,14 +324,14 @@ def _draw_relations(axes: Axes, lines: NDArray[np.float64], relations: Sequence[
 def _draw_notes(
     axes: Axes, points: NDArray[np.float64], radius: NDArray[np.float64], excerpt: Excerpt, lines: NDArray[np.float64]
 ) -> None:
-    """A star at each node with a changed feature, and beside the first few what has changed."""
+    """Mark each node with a changed feature by a star, and write beside the first few what has changed."""
     if not len(excerpt.changed):
         return
     stars = points[excerpt.changed] + 0.85 * radius[excerpt.changed, None]
     x, y = stars.T
     axes.scatter(x, y, s=110, marker=STAR, facecolor=NEW, edgecolor="white", linewidth=0.6, zorder=5, gid="changed")
     room = np.array([axes.get_xlim()[1], axes.get_ylim()[1]])
-    # What words should not cover: nodes, stars, other words, and the lines as rows of dots.
+    # What a note should not cover: nodes, stars, other notes, and the lines, which are represented by dots.
     dots = (lines[:, None, 0] + np.linspace(0, 1, 30)[None, :, None] * (lines[:, 1] - lines[:, 0])[:, None]).reshape(
         -1, 2
     )
@@ -331,7 +340,7 @@ def _draw_notes(
     for node, note in excerpt.notes.items():
         half = np.array([4.3 * max(map(len, note)), 10 * len(note)]) / 2
         away = radius[node] + 5 + half
-        spots = [points[node] + away * way for way in WAYS]
+        spots = [points[node] + away * direction for direction in DIRECTIONS]
 
         def covers(spot: NDArray[np.float64], half: NDArray[np.float64] = half) -> float:
             low, high = spot - half, spot + half

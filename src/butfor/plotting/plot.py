@@ -1,4 +1,4 @@
-"""The picture of a result: of its neighbourhood, or of a molecule."""
+"""The picture of a result: its neighbourhood, or a molecule."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def plot(
     """Draw a result; see `Counterfactual.plot`.
 
     Raises:
-        InputError: the graph is not known and was not given, or is another one.
+        InputError: the result has lost its graph and none is given, or another graph than the explained one is given.
     """
     context = result._context if data is None or model is None else _context_of(result, model, data)
     if context is None:
@@ -62,7 +62,7 @@ def plot(
 
 
 def _context_of(result: Counterfactual, model: nn.Module, data: Data | HeteroData) -> PlotContext:
-    """What a result has lost that was read from a file: the model is run on the graph once more."""
+    """The context that a result from a file has lost: the model is run on the graph once more."""
     graph = Graph.of(data, None if isinstance(data, HeteroData) else result.directed)
     # One of many graphs is easily mistaken for another, and most of them have an edge 0–1.
     if result.task == "graph" and graph.fingerprint() != result.graph_id:

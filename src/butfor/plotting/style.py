@@ -1,4 +1,4 @@
-"""The look of all pictures: sizes, inks, and how classes and node types are told apart."""
+"""The look of all pictures: sizes, colours, and how classes and node types are told apart."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ __all__ = [
     "styles_of_types",
 ]
 
-# Inches, and dots per inch; all other lengths are points (1/72 inch), and so are the axes' coordinates.
+# The size of a picture in inches, and dots per inch. All other lengths, and the coordinates of the axes, are in points
+# (1/72 inch).
 SIZE = (8.0, 6.0)
 DPI = 150
 EDGE_OF_PAGE = 16.0
@@ -40,30 +41,30 @@ RING = 5.0
 
 INK, QUIET, FAINT = "#222222", "#555555", "#a9a9a9"
 
-# Okabe and Ito's colours, safe for the colour-blind. Vermilion is kept for what is removed; more
-# classes than colours are told apart by shape. Each shape comes with the factor that makes it look as
-# large as the circle.
+# Okabe and Ito's colours, safe for the colour-blind. Vermilion is reserved for what is removed. If there are more
+# classes than colours, they are told apart by shape. Each shape comes with the factor that makes it look as large as
+# the circle.
 REMOVED = "#d55e00"
 DASHES = (0, (2.2, 0.9))
 COLOURS = ("#56b4e9", "#f0e442", "#009e73", "#cc79a7", "#0072b2", "#e69f00", "#b3b3b3")
 DARK = ("#009e73", "#0072b2")
 SHAPES = (("o", 1.0), ("s", 0.88), ("D", 0.78), ("h", 1.08), ("^", 1.15))
 
-# What is new has a colour that no class has. An added edge is a whole line where a removed one is broken and
-# the link that is asked about dotted: the three differ without their colours. A changed feature is a star.
+# What is new has a colour that no class has. An added edge is a solid line, a removed edge is dashed, and the link that
+# is explained is dotted, so that the three differ even without colours. A changed feature is a star.
 NEW = "#6a3d9a"
 DOTS = (0, (1, 1.5))
 STAR = "*"
 
-# How a class looks: its colour, its shape, and the shape's factor.
+# The look of a class: its colour, its shape, and the factor of the shape.
 Style = tuple[str, str, float]
 
-# A node of which nothing is predicted.
+# A node without a predicted class.
 NO_CLASS: Style = ("#e8e8e8", "o", 1.0)
 
 
 def styles_of(classes: NDArray[np.int64], num_classes: int) -> dict[int, Style]:
-    """A look for each class that occurs; by its number, so that all pictures of a model agree."""
+    """A style for each class that occurs. It depends on the class's number, so that all pictures of a model agree."""
     present = [int(label) for label in np.unique(classes) if label >= 0]
     nothing = {-1: NO_CLASS} if (classes < 0).any() else {}
     every = len(COLOURS) * len(SHAPES)
@@ -75,11 +76,10 @@ def styles_of(classes: NDArray[np.int64], num_classes: int) -> dict[int, Style]:
 
 
 def styles_of_types(types: NDArray[np.int64]) -> dict[int, Style]:
-    """A look for each node type that occurs: there are few, so both colour and shape tell them apart."""
+    """A style for each node type that occurs: there are few, so both colour and shape tell them apart."""
     return {int(kind): (COLOURS[kind % len(COLOURS)], *SHAPES[kind % len(SHAPES)]) for kind in np.unique(types)}
 
 
 def plain(colour: str) -> dict[str, Any]:
-    """How text is set."""
-    # A class may be called "$5_to_10$": text is never mathematics here.
+    """The style of text that is not to be read as mathematics: a class may be called "$5_to_10$"."""
     return {"color": colour, "parse_math": False, "usetex": False}

@@ -42,7 +42,7 @@ def check_kind(out: Tensor, name: str) -> None:
 
 
 def check_shape(out: Tensor, rows: int, what: str, name: str, threshold: float | None) -> None:
-    """Refuse anything but a row of scores, or one number and a threshold, for each of so many targets."""
+    """Refuse anything but a row of scores, or one number and a threshold, for each of these rows."""
     single = out.dim() <= 1 or (out.dim() == 2 and out.size(1) == 1)
     fits = out.numel() == rows if single else out.dim() == 2 and out.size(0) == rows
     if not fits:

@@ -22,6 +22,8 @@ class MethodRecord:
     settings: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
+        if not self.settings and not self.name.isidentifier():
+            return self.name  # the words of a method that told itself in another way
         return f"{self.name}({', '.join(f'{name}={_written(value)}' for name, value in self.settings.items())})"
 
     def __hash__(self) -> int:
@@ -41,10 +43,11 @@ class MethodRecord:
         name, _, _ = text.partition("(")
         try:
             call = ast.parse(text, mode="eval").body
-            assert isinstance(call, ast.Call)
-            return cls(name, {word.arg or "": _value(word.value) for word in call.keywords})
-        except (SyntaxError, AssertionError, RecursionError, ValueError):
-            return cls(text)
+            if isinstance(call, ast.Call) and all(word.arg for word in call.keywords) and not call.args:
+                return cls(name, {str(word.arg): _value(word.value) for word in call.keywords})
+        except (SyntaxError, RecursionError, ValueError):
+            pass
+        return cls(text)  # of a method that tells itself in words of its own
 
 
 def _value(node: ast.expr) -> Any:

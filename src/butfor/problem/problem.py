@@ -118,11 +118,11 @@ class Problem:
         """
         prefix = np.array(chosen, dtype=np.int64)[None]
         pieces: list[Tensor] = []
-        pace = self.oracle.batch_size(self.edits)
-        for start in range(0, len(candidates), pace):
+        batch_size = self.oracle.batch_size(self.edits)
+        for start in range(0, len(candidates), batch_size):
             if pieces and self.meter.late:
                 break
-            piece = candidates[start : start + pace]
+            piece = candidates[start : start + batch_size]
             pieces.append(self.oracle.extend(self.edits, prefix, piece, np.array([0, len(piece)])))
         logits = torch.cat(pieces) if pieces else self.logits[None][:0]
         return self._answers(logits, lambda rows: _extended(prefix, candidates, rows * 0, rows))

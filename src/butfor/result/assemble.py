@@ -131,7 +131,7 @@ def _prediction(problem: Problem, logits: Tensor, context: PlotContext) -> Predi
 def _necessity(sets: Sequence[Sequence[Edit]]) -> tuple[tuple[Edit, float], ...]:
     """The share of the sets that contain each edit."""
     counts = Counter(edit for edits in sets for edit in edits)
-    ordered = sorted(counts, key=lambda edit: (KINDS.index(type(edit)), str(edit.plain)))
+    ordered = sorted(counts, key=lambda edit: (KINDS.index(type(edit)), edit))
     return tuple((edit, counts[edit] / len(sets)) for edit in ordered)
 
 

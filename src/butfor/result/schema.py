@@ -114,11 +114,12 @@ def _goal_from_text(said: str) -> dict[str, Any]:
         raise Misfit(f"the goal is {shown(said)}, which no goal is called")
     wanted, threshold, least, probability = match.groups()
     try:
+        label = None if wanted is None else int(wanted)
         values = [None if value is None else float(value) for value in (least, probability, threshold)]
-    except ValueError:
+    except ValueError:  # such as "1.2.3", or more digits than Python reads
         raise Misfit(f"the goal is {shown(said)}, which no goal is called") from None
     goal = dict(zip(("least", "probability", "threshold"), values, strict=True))
-    return {"wanted": None if wanted is None else int(wanted), **goal, "least": goal["least"] or 0.0}
+    return {"wanted": label, **goal, "least": goal["least"] or 0.0}
 
 
 def _method_from_text(said: str) -> dict[str, Any]:
@@ -181,13 +182,13 @@ def _versions(plain: Any, name: str) -> dict[str, str]:
 
 def _goal(plain: Any, name: str) -> Goal:
     given = record(plain, name)
-    if unknown := set(given) - {item.name for item in fields(Goal)}:
-        raise Misfit(f"{name} has unknown fields {shown(sorted(unknown))}")
-    wanted, least = given.get("wanted"), given.get("least", 0.0)
-    rest = {key: _or_none(number)(given.get(key), f"{key} of the {name}") for key in ("probability", "threshold")}
+    known = [item.name for item in fields(Goal)]
+    if given.keys() != set(known):
+        raise Misfit(f"{name} is {shown(plain)}, but must have {', '.join(known)}")
+    rest = {key: _or_none(number)(given[key], f"{key} of the {name}") for key in ("probability", "threshold")}
     goal = Goal(
-        None if wanted is None else whole(wanted, f"the class wanted by the {name}"),
-        number(least, f"the margin of the {name}", 0),
+        _or_none(whole)(given["wanted"], f"the class wanted by the {name}"),
+        number(given["least"], f"the margin of the {name}", 0),
         **rest,
     )
     if goal.probability is not None and not 0 < goal.probability < 1:

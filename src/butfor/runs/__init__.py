@@ -1,4 +1,4 @@
-"""Runs: many targets, one method, results kept as they come."""
+"""A run: many targets explained by one method, each result saved as soon as there is one."""
 
 from butfor.runs.store import Outcome, Run, RunOfGraphs, Store, read_results
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from butfor.boundary.reading import check_file, reading
 from butfor.errors import StoreError
-from butfor.runs.lines import read_lines, to_line, why
+from butfor.runs.lines import read_lines, reason_of, to_line
 
-# Windows has no advisory locks of this kind; two runs on one file are then not noticed.
+# Windows has no such advisory locks, so there two runs that write to one file are not noticed.
 CAN_LOCK = importlib.util.find_spec("fcntl") is not None
 
 if TYPE_CHECKING:
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from butfor.result.status import Status
     from butfor.session import Session
 
-__all__ = ["Outcome", "Run", "RunOfGraphs", "Store", "check_out", "read_results"]
+__all__ = ["Outcome", "Run", "RunOfGraphs", "Store", "check_output_path", "read_results"]
 
 
 @dataclass(frozen=True)
 class Run:
     """What all results of one file have in common.
 
-    The budget is no part of it: it says when to stop, not what is asked. ``defaults`` holds the default of each setting
-    of the method.
+    The budget is not part of it: it says when to stop, not what is asked. ``defaults`` holds the default of each
+    setting of the method.
     """
 
     graph_id: str
@@ -70,7 +70,7 @@ class Run:
         )
 
     def difference(self, result: Counterfactual) -> str | None:
-        """How a result shows that it is of another run; None if it may be of this one."""
+        """What shows that a result belongs to another run, in words; None if it may belong to this one."""
         words = {
             "graph_id": "graph",
             "model_id": "model",
@@ -95,12 +95,12 @@ class Run:
 class RunOfGraphs:
     """What the results of one file have in common where several graphs are explained, each as a whole.
 
-    Each result must be of the graph whose number it has; a graph is looked at when its number comes up.
+    Each result must belong to the graph whose number it has. A graph is checked only when such a result comes up.
 
     Attributes:
         first: the run of any of the graphs.
-        graphs: all graphs, not only those that are explained.
-        directed: whether they are directed; found out for each unless given.
+        graphs: all graphs, including those that are not explained.
+        directed: whether they are directed; by default this is found out for each graph.
     """
 
     first: Run
@@ -108,13 +108,13 @@ class RunOfGraphs:
     directed: bool | None = None
 
     def difference(self, result: Counterfactual) -> str | None:
-        """How a result shows that it is of another run; None if it may be of this one."""
+        """What shows that a result belongs to another run, in words; None if it may belong to this one."""
         number = result.target
         if result.task != "graph" or isinstance(number, tuple):
             return self.first.difference(result)
         if not 0 <= number < len(self.graphs):
             return f"other graphs ({result.target_name} instead of 0 to {len(self.graphs) - 1})"
-        from butfor.graph.graph import Graph  # here, as it takes long to import
+        from butfor.graph.graph import Graph  # imported here because it is slow to import
 
         graph = Graph.of(self.graphs[number], self.directed)
         difference = replace(self.first, graph_id=graph.fingerprint(), directed=graph.directed).difference(result)
@@ -122,19 +122,19 @@ class RunOfGraphs:
 
 
 class Outcome(NamedTuple):
-    """What a summary needs to know of a result."""
+    """What a summary needs to know about a result."""
 
     status: Status
     size: int | None
 
 
 class Store:
-    """The results of one run in one file, each appended and handed to the operating system as it comes.
+    """The results of one run in one file, each appended and handed to the operating system at once.
 
-    Opening an existing file reads it: `done` then holds the targets that need not be done again. A last line
-    whose writing was interrupted is cut off, and `notice` says so, but only where it is certainly a result; anything
-    else that is wrong is an error, and the file stays as it is. No two runs can write to one file at the same time.
-    What exists and is no regular file, such as a pipe, is refused and not even opened.
+    Opening an existing file reads it: `done` then holds the targets that need not be done again. A last line whose
+    writing was interrupted is cut off, and `notice` says so, but only if it is certainly a result. Anything else that
+    is wrong with the file raises an error and leaves the file unchanged. No two runs can write to one file at the same
+    time. A path that exists but is not a regular file, such as a pipe, is refused without being opened.
 
     Use it as a context manager:
 
@@ -144,7 +144,7 @@ class Store:
 
     Raises:
         StoreError: the file holds results of another run or something else, is damaged, is being written by
-            another run, cannot be written, or is no regular file.
+            another run, cannot be written, or is not a regular file.
     """
 
     def __init__(self, path: str | os.PathLike[str], run: Run | RunOfGraphs) -> None:
@@ -153,7 +153,7 @@ class Store:
         self.done: dict[int | tuple[int, int], Outcome] = {}
         self.notice = ""
         self._end = 0
-        self._file, self._is_new = _open(self.path)
+        self._file, self._is_new = _open_for_appending(self.path)
         try:
             self._lock()
             self._end = self._read()
@@ -162,10 +162,10 @@ class Store:
             raise
 
     def append(self, result: Counterfactual) -> None:
-        """Write one result; if that fails, the file ends where it ended before.
+        """Write one result; if that fails, the file is as it was before.
 
         Raises:
-            StoreError: the result is of another run or its target is there already, or the disk is full.
+            StoreError: the result belongs to another run, its target is in the file already, or the disk is full.
         """
         if difference := self.run.difference(result):
             raise StoreError(f"the result of {result.target_name} is of {difference}")
@@ -174,29 +174,29 @@ class Store:
         line = to_line(result)
         try:
             _write_all(self._file, line)
-        except BaseException as problem:  # Ctrl-C too must leave whole lines
+        except BaseException as problem:  # after Ctrl-C, too, every line must be complete
             with suppress(OSError):
                 os.ftruncate(self._file, self._end)
             if isinstance(problem, OSError):
                 raise StoreError(
-                    f"cannot write {self.path}: {why(problem)}; the {len(self.done)} results in it are kept"
+                    f"cannot write {self.path}: {reason_of(problem)}; the {len(self.done)} results in it are kept"
                 ) from problem
             raise
         self._end += len(line)
         self.done[result.target] = Outcome(result.status, result.size)
 
     def close(self) -> None:
-        """Wait until the disk has everything; a file that was made for nothing goes away again.
+        """Wait until everything is on the disk; a file that was created and got no results is deleted again.
 
         Raises:
-            StoreError: the disk could not take it.
+            StoreError: the disk is full or fails.
         """
         try:
             os.fsync(self._file)
             if self._is_new and os.fstat(self._file).st_size == 0:
                 self.path.unlink(missing_ok=True)
         except OSError as problem:
-            raise StoreError(f"cannot write {self.path}: {why(problem)}") from problem
+            raise StoreError(f"cannot write {self.path}: {reason_of(problem)}") from problem
         finally:
             os.close(self._file)
 
@@ -227,7 +227,7 @@ class Store:
             return  # a file system without locks
 
     def _read(self) -> int:
-        """Learn what is done; return where the last whole line ends."""
+        """Find out which targets are done; return the position where the last complete line ends."""
         partial: int | None = None
         with os.fdopen(os.dup(self._file), "rb") as file:
             file.seek(0)
@@ -235,7 +235,7 @@ class Store:
                 if line.result is not None and (difference := self.run.difference(line.result)):
                     raise StoreError(f"{self.path} holds results of {difference}; choose another file for this run")
                 if line.result is None or not line.complete:
-                    # Results of this run stand before it, or it shows by itself what it is; else it may be anything.
+                    # A result, if it follows results of this run or begins like one; otherwise it may be anything.
                     if not self.done and not line.certain:
                         raise StoreError(
                             f"{self.path} holds one incomplete line, which need not be a result: delete the file "
@@ -251,13 +251,13 @@ class Store:
         try:
             os.ftruncate(self._file, partial)
         except OSError as problem:
-            raise StoreError(f"cannot write {self.path}: {why(problem)}") from problem
+            raise StoreError(f"cannot write {self.path}: {reason_of(problem)}") from problem
         self.notice = f"the last line of {self.path} was incomplete: it was cut off, its target is done again"
         return partial
 
 
 def read_results(path: str | os.PathLike[str]) -> list[Counterfactual]:
-    """All results of a file, in its order.
+    """All results of a file, in the order of its lines.
 
     A last line whose writing was interrupted is left out, with a warning.
 
@@ -282,8 +282,8 @@ def read_results(path: str | os.PathLike[str]) -> list[Counterfactual]:
     return list(results.values())
 
 
-def check_out(path: Path) -> None:
-    """Refuse at once what no results can be written to; it is not opened, as a pipe would wait for a reader.
+def check_output_path(path: Path) -> None:
+    """Refuse a path that results cannot be written to, without opening it: a pipe would wait for a reader.
 
     Raises:
         StoreError: it is a folder, pipe, socket or device.
@@ -291,13 +291,13 @@ def check_out(path: Path) -> None:
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
-        return  # what is missing or cannot be reached is told when it is opened
+        return  # a file that is missing or out of reach is reported when it is opened
     _check_regular(path, mode)
 
 
-def _open(path: Path) -> tuple[int, bool]:
-    """The file, opened to append, and whether it was made by this."""
-    check_out(path)
+def _open_for_appending(path: Path) -> tuple[int, bool]:
+    """The descriptor of the file, opened for appending, and whether the file is new."""
+    check_output_path(path)
     try:
         is_new = not path.exists()
         if is_new and path.is_symlink():
@@ -325,7 +325,7 @@ def _check_regular(path: Path, mode: int) -> None:
 
 
 def _write_all(file: int, content: bytes) -> None:
-    # A disk that fills up takes a part of the content and says so only when asked to take the rest.
+    # A disk that fills up takes a part of the content, and fails only when it is asked to take the rest.
     while content:
         content = content[os.write(file, content) :]
 
@@ -335,5 +335,5 @@ def _repeated(path: Path, number: int, target: str) -> StoreError:
 
 
 def _shown(value: object) -> str:
-    # A fingerprint of nothing in particular is empty.
+    # The default edit space has an empty fingerprint, and a graph of one node type has no node type.
     return str(value) if value not in ("", None) else "none"

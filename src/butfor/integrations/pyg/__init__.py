@@ -1,4 +1,4 @@
-"""Counterfactuals through PyG's own ``Explainer``: one more algorithm beside ``GNNExplainer`` and its kin."""
+"""Counterfactuals through PyG's own ``Explainer``: an algorithm to use like ``GNNExplainer`` and the others."""
 
 from butfor.integrations.pyg.explainer import CounterfactualExplainer
 

@@ -1,4 +1,4 @@
-"""What PyG's ``Explainer`` hands over, sorted by what becomes of it in an edited graph."""
+"""The arguments that PyG's ``Explainer`` passes to a model, sorted by what happens to them in an edited graph."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Arguments", "call", "chosen_rows"]
 
-OURS = ("batch", "edge_label_index")
+MADE_BY_BUTFOR = ("batch", "edge_label_index")
 
 
 @dataclass(frozen=True, eq=False)
 class Arguments:
-    """The arguments of a model, read. All tensors are copies.
+    """The arguments of a model, as butfor needs them. All tensors are copies.
 
     Attributes:
-        model: the user's model, such that butfor can call it: what no edit changes is passed on as it was given.
-        data: the graph, with what its nodes and edges have besides.
-        batch: the graph that each node belongs to, if that was said.
-        pairs: of a link predictor, the pairs of nodes.
+        model: the user's model in a form that butfor can call: arguments that no edit changes are fixed.
+        data: the graph, with the further attributes of its nodes and edges.
+        batch: the graph that each node belongs to, if it was given.
+        pairs: for link prediction, the pairs of nodes.
     """
 
     model: nn.Module
@@ -46,19 +46,21 @@ class Arguments:
 
     @classmethod
     def of(cls, model: nn.Module, task: Task, x: Any, edge_index: Any, given: Mapping[str, Any]) -> Arguments:
-        """Read what is ``given`` besides features and edges.
+        """Sort the arguments that are ``given`` besides features and edges.
 
         Raises:
             InputError: an argument is malformed, or cannot be carried over to an edited graph.
         """
         given, several_types = dict(copied(given)), isinstance(x, Mapping)
-        # butfor makes these two itself, for as many edited graphs as it lays side by side.
+        # butfor makes these two arguments itself, for each batch of edited graphs.
         batch = None if several_types else given.pop("batch", None)
         pairs = _pairs(given.pop("edge_label_index", None)) if task == "link" else None
         own = [name for name, value in (("batch", batch), ("edge_label_index", pairs)) if value is not None]
-        # Where one of them is left it should be of no consequence. If it is not, the model gives other answers for a
-        # part of the graph, and this is noticed.
-        carried = {name: value for name, value in given.items() if name not in OURS and _may_be_carried(value)}
+        # At other task levels they stay among the arguments and should not matter. If they do, the model predicts
+        # something else for a part of the graph, and this is noticed.
+        carried = {
+            name: value for name, value in given.items() if name not in MADE_BY_BUTFOR and _may_be_carried(value)
+        }
         fixed = {name: value for name, value in given.items() if name not in carried}
         make: Any = _hetero_graph if several_types else _graph
         data = make(copied(x), copied(edge_index), carried)
@@ -66,11 +68,11 @@ class Arguments:
             _check_batch(batch, int(data.num_nodes))
             if task != "graph":
                 data.batch = batch
-        return cls(_fixed(model, fixed, [*carried, *own]), data, batch, pairs)
+        return cls(_with_fixed(model, fixed, [*carried, *own]), data, batch, pairs)
 
 
 def call(model: nn.Module, task: Task, x: Any, edge_index: Any, given: Mapping[str, Any]) -> Tensor:
-    """What the model says to copies of these arguments: it may write into them.
+    """The model's output for copies of these arguments, because it may write into them.
 
     Raises:
         ModelError: it fails, or returns no rows.
@@ -81,8 +83,8 @@ def call(model: nn.Module, task: Task, x: Any, edge_index: Any, given: Mapping[s
             out = model(copied(x), copied(edge_index), **copied(given))
     except (Exception, SystemExit) as error:
         # Whatever the user's code does.
-        called = ", ".join(["x", "edge_index", *(f"{argument}=..." for argument in given)])
-        raise ModelError(f"{name} fails as PyG calls it, model({called}): {one_line(error)}") from error
+        passed = ", ".join(["x", "edge_index", *(f"{argument}=..." for argument in given)])
+        raise ModelError(f"{name} fails as PyG calls it, model({passed}): {one_line(error)}") from error
     if isinstance(out, Tensor) and out.dim() and len(out):
         return out
     what = f"tensor of shape {tuple(out.shape)}" if isinstance(out, Tensor) else type(out).__name__
@@ -90,7 +92,7 @@ def call(model: nn.Module, task: Task, x: Any, edge_index: Any, given: Mapping[s
 
 
 def copied(value: Any) -> Any:
-    """The same with copies of all tensors in it."""
+    """The same value with copies of all tensors in it."""
     if isinstance(value, Tensor):
         return value.detach().clone()
     if isinstance(value, Mapping):
@@ -99,10 +101,10 @@ def copied(value: Any) -> Any:
 
 
 def chosen_rows(index: int | Tensor | None, rows: int, task: Task) -> list[int]:
-    """The rows of the model's output that are asked for, each once.
+    """The rows of the model's output to explain, each once.
 
     Raises:
-        InputError: there are none, or not so many.
+        InputError: there are none, or a row does not exist.
     """
     if index is None:
         return list(range(rows))
@@ -148,12 +150,12 @@ def _check_batch(batch: Any, nodes: int) -> None:
 
 
 def _may_be_carried(value: Any) -> bool:
-    """Whether an argument may belong to nodes or edges: settings such as numbers and names do not."""
+    """Whether an argument may belong to nodes or edges; settings such as numbers and names do not."""
     return isinstance(value, Mapping) or (isinstance(value, Tensor) and value.dim() > 0)
 
 
 def _graph(x: Tensor, edge_index: Tensor, given: Mapping[str, Any]) -> Data:
-    """The graph, with what its nodes and edges have besides."""
+    """The graph, with further attributes of its nodes and edges."""
     if not isinstance(edge_index, Tensor) or edge_index.layout != torch.strided:
         raise InputError("edge_index is a sparse matrix; give the edges as a tensor of shape (2, number of edges)")
     data = Data(x=x, edge_index=edge_index)
@@ -192,10 +194,10 @@ def _not_carried(name: str, value: Any) -> InputError:
     )
 
 
-def _fixed(model: nn.Module, fixed: Mapping[str, Any], names: Sequence[str]) -> nn.Module:
-    """The model, such that a call by these names gives what PyG's call with the ``fixed`` arguments gave.
+def _with_fixed(model: nn.Module, fixed: Mapping[str, Any], names: Sequence[str]) -> nn.Module:
+    """The model in a form that takes only the arguments ``names``; the ``fixed`` ones are added.
 
-    That is the model itself, for which butfor may know a quick way, unless it takes more than what graphs have.
+    If there are no fixed arguments, it is the model itself, for which butfor may have a fast oracle.
     """
     known = inspect.signature(model.forward).parameters
     fixed = {name: value for name, value in fixed.items() if name not in known or known[name].default is not value}
@@ -205,11 +207,11 @@ def _fixed(model: nn.Module, fixed: Mapping[str, Any], names: Sequence[str]) -> 
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         return self.model(*args, **kwargs, **copied(self.fixed))
 
-    # butfor reads from the signature what a model takes.
+    # butfor finds out from the signature which arguments a model takes.
     taken = [
         inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("self", "x", "edges", *names)
     ]
     vars(forward)["__signature__"] = inspect.Signature(taken)
-    called: nn.Module = type(type(model).__name__, (nn.Module,), {"forward": forward})()
-    called.model, called.fixed = model, dict(fixed)  # type: ignore[assignment]  # a module takes anything
-    return called
+    wrapper: nn.Module = type(type(model).__name__, (nn.Module,), {"forward": forward})()
+    wrapper.model, wrapper.fixed = model, dict(fixed)  # type: ignore[assignment]  # a module takes anything
+    return wrapper

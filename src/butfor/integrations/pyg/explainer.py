@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 
 __all__ = ["CounterfactualExplainer"]
 
-# How far the two ways of calling the model may be apart before they count as two answers.
-AGREE = 1e-4
-ROUNDING = 16
+# How far the outputs of PyG's call of the model and of ours may differ: by this much, or by this many times the machine
+# epsilon of their dtype.
+TOLERANCE = 1e-4
+EPSILONS = 16
 
 TASKS: dict[Any, Task] = {ModelTaskLevel.node: "node", ModelTaskLevel.edge: "link", ModelTaskLevel.graph: "graph"}
 
@@ -49,32 +50,32 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
     another answer on ``get_complement_subgraph()``. Where nothing was found the mask is 0 everywhere, and
     ``explanation.counterfactual.status`` says why.
 
-    * ``explanation.counterfactual`` is the `Counterfactual`, where one output of the model was explained.
-    * ``explanation.counterfactuals`` are all of them by their ``index``, one or several. For several, the masks mark
-      what is in at least one of them; each result holds for its own index, and the complement need not change them
-      all. ``index=None`` means every output, as everywhere in PyG.
+    * ``explanation.counterfactual`` is the `Counterfactual`, if one output of the model was explained.
+    * ``explanation.counterfactuals`` holds all counterfactuals by their ``index``. If there are several, the masks mark
+      what is in at least one of them. Each result holds for its own index, and the complement need not change all of
+      them. ``index=None`` means every output, as everywhere in PyG.
 
-    Masks cannot show an added edge. Changed features are 1 in ``node_mask``, if there is to be one: each by itself with
-    ``node_mask_type="attributes"``; the nodes where any of them changed with "object", a column; the features that
-    changed at any node with "common_attributes", a row. PyG's subgraphs then leave out whole nodes. In both cases read
-    the result instead.
+    Masks cannot show added edges. Changed features are 1 in ``node_mask``, if PyG is configured to have one. With
+    ``node_mask_type="attributes"`` it marks each changed feature; with "object" it is a column that marks the nodes at
+    which any feature changed; with "common_attributes" it is a row that marks the features that changed at any node.
+    PyG's subgraphs then leave out whole nodes. In both cases, read the result instead.
 
-    What is explained follows from PyG's ``task_level``: a node; an "edge", which is a column of the argument
-    ``edge_label_index``; or a graph. Of a batch of several graphs each is explained alone, and the nodes that a result
-    or an `EditSpace` names are counted from the first node of that graph. A model may be given ``batch`` and
-    ``edge_label_index`` at the other levels too. PyG's ``threshold_config`` works on
-    the masks: leave it out, or one with "topk" may drop a part of the answer.
+    PyG's ``task_level`` says what is explained: a node; an "edge", which is a column of the argument
+    ``edge_label_index``; or a graph. The graphs of a batch are explained one by one, and the nodes that a result or an
+    `EditSpace` names are counted from the first node of their graph. A model may be given ``batch`` and
+    ``edge_label_index`` at the other levels too. PyG's ``threshold_config`` changes the masks. Leave it out: one with
+    "topk" may drop a part of the answer.
 
     Args:
-        method: how to search; `Exact` unless given.
-        goal: what counts as another answer. A model that returns one number is told apart by ``goal.threshold``; for
-            ``binary_classification`` it is 0 for raw scores and 0.5 for probabilities unless given.
-        space: which edits are allowed; the deletion of any edge unless given.
+        method: the search method; by default `Exact`.
+        goal: what counts as another prediction. If the model returns one number, ``goal.threshold`` separates its two
+            classes; for ``binary_classification`` it is by default 0 for raw outputs and 0.5 for probabilities.
+        space: which edits are allowed; by default the deletion of any edge.
         budget: what may be spent on each target.
-        directed: whether the graph is directed; found out unless given.
-        node_type: in a graph of several node types, the one that is predicted; found out where only one type has
-            as many nodes as the model has outputs.
-        seed: for methods that draw random numbers.
+        directed: whether the graph is directed; by default this is found out from the graph.
+        node_type: in a graph of several node types, the type that is predicted; by default the only type with as many
+            nodes as the model has outputs.
+        seed: the seed of methods that draw random numbers.
 
     Example:
         >>> from torch_geometric.explain import Explainer
@@ -153,7 +154,7 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         x: Tensor | dict[str, Tensor],
         edge_index: Any,
         *,
-        target: Tensor,  # noqa: ARG002 (it follows from the model, which is asked again)
+        target: Tensor,  # noqa: ARG002 (the model is called again instead)
         index: int | Tensor | None = None,
         **kwargs: Any,
     ) -> Explanation | HeteroExplanation:
@@ -163,9 +164,9 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
             model: the model to explain.
             x: node features, by type in a graph of several types.
             edge_index: edges, by type in a graph of several types.
-            target: not used: what is explained is the model's own answer.
+            target: not used, because the model's own prediction is explained.
             index: the rows of the model's output to explain; None for all.
-            **kwargs: what else the model takes.
+            **kwargs: further arguments of the model.
 
         Raises:
             InputError: an index is out of range, or an argument cannot be carried over to an edited graph.
@@ -196,7 +197,7 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
             found = self._results(session, targets, out[numbers])
             results |= zip(numbers, found, strict=True)
             for result in found:
-                edge_mask[part.columns[_removed(session.graph, result)]] = 1.0
+                edge_mask[part.columns[_removed_columns(session.graph, result)]] = 1.0
                 for change in result.changes:
                     node_mask[part.nodes[change.node], change.feature] = 1.0
 
@@ -208,7 +209,7 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         goal = self.goal
         if self.model_config.mode == ModelMode.binary_classification and goal.threshold is None:
             if single:
-                # Where PyG itself draws the line.
+                # The thresholds that PyG itself uses.
                 goal = replace(goal, threshold=0.5 if probabilities else 0.0)
             elif out.size(1) > 2:
                 raise InputError(
@@ -219,7 +220,7 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
             model,
             data,
             task=task,
-            node_type=self._type(data, len(out)),
+            node_type=self._predicted_type(data, len(out)),
             goal=goal,
             space=self.space,
             directed=self.directed,
@@ -227,7 +228,7 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
             number=number,
         )
 
-    def _type(self, data: Data | HeteroData, rows: int) -> str | None:
+    def _predicted_type(self, data: Data | HeteroData, rows: int) -> str | None:
         if self.node_type is not None or not isinstance(data, HeteroData):
             return self.node_type
         sizes = {kind: int(data[kind].num_nodes) for kind in data.node_types}
@@ -241,20 +242,20 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         )
 
     def _results(self, session: Session, targets: Sequence[Target], rows: Tensor) -> list[Counterfactual]:
-        """One result for each target, whose output in PyG's hands is a row of ``rows``."""
+        """One result for each target; ``rows`` are the outputs for these targets when PyG calls the model."""
         predictor = session.predictor
         keys = [target_nodes(target, session.graph, predictor.task, predictor.node_type) for target in targets]
-        scores = predictor.intact_logits(keys)
+        logits = predictor.intact_logits(keys)
         if predictor.threshold is not None:
-            ours, given = scores[:, 1] + predictor.threshold, rows.reshape(len(rows))
+            ours, given = logits[:, 1] + predictor.threshold, rows.reshape(len(rows))
         else:
-            ours = scores.softmax(-1)
+            ours = logits.softmax(-1)
             given = rows / rows.sum(-1, keepdim=True) if predictor.probabilities else rows.softmax(-1)
-        room = max(AGREE, ROUNDING * torch.finfo(rows.dtype).eps)
-        if not torch.allclose(ours.double(), given.double(), rtol=room, atol=room):
+        tolerance = max(TOLERANCE, EPSILONS * torch.finfo(rows.dtype).eps)
+        if not torch.allclose(ours.double(), given.double(), rtol=tolerance, atol=tolerance):
             raise ModelError(
                 f"{type(predictor.model).__name__} answers otherwise for one graph in evaluation mode than it did for "
-                "PyG: it draws random numbers, or reads of its arguments what belongs to the whole batch"
+                "PyG: it draws random numbers, or reads arguments that belong to the whole batch"
             )
         return session.explain_all(targets, self.method, self.budget, self.seed)
 
@@ -271,8 +272,8 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
             if config.edge_mask_type is not None:
                 explanation.edge_mask = edge_mask
             if config.node_mask_type is not None:
-                explanation.node_mask = _of_kind(node_mask, config.node_mask_type)
-        # Not a list: PyG would take one that is as long as there are edges for something that edges have.
+                explanation.node_mask = _mask_of_type(node_mask, config.node_mask_type)
+        # Not a list, because PyG takes a list with as many items as there are edges for an attribute of the edges.
         explanation.counterfactuals = results
         if len(results) == 1:
             (explanation.counterfactual,) = results.values()
@@ -280,7 +281,7 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
 
 
 def _targets(given: Arguments, task: Task, rows: int) -> Sequence[Target]:
-    """What each row of the model's output is about."""
+    """The target of each row of the model's output."""
     if task != "link":
         return range(rows) if task == "node" else [None] * rows
     pairs = given.pairs or []
@@ -289,16 +290,16 @@ def _targets(given: Arguments, task: Task, rows: int) -> Sequence[Target]:
     return pairs
 
 
-def _of_kind(mask: Tensor, kind: MaskType) -> Tensor:
-    """A mask of single features as PyG wants masks of this kind."""
+def _mask_of_type(mask: Tensor, kind: MaskType) -> Tensor:
+    """A mask of single features, converted to the type of mask that PyG was configured to use."""
     if kind == MaskType.attributes:
         return mask
     # One column for all features of a node, or one row for all nodes.
     return (mask > 0).any(1 if kind == MaskType.object else 0, keepdim=True).to(mask)
 
 
-def _removed(graph: Graph, result: Counterfactual) -> list[int]:
-    """The columns of all edges that go, numbered relation after relation."""
+def _removed_columns(graph: Graph, result: Counterfactual) -> list[int]:
+    """The columns of all removed edges, numbered relation by relation."""
     columns = []
     for edit in result.edits:
         if isinstance(edit, Deletion):

@@ -1,4 +1,4 @@
-"""The graphs of a batch, each of which is explained alone."""
+"""The graphs of a batch, which are explained one by one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Part", "check_batch"]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What is explained as one graph, and where its nodes and edge columns are in what was given."""
+    """A graph to explain, and the positions of its nodes and edge columns in the data that PyG passed."""
 
     data: Data | HeteroData
     nodes: Tensor
@@ -24,7 +24,7 @@ class Part:
 
     @classmethod
     def whole(cls, data: Data | HeteroData) -> Part:
-        """All of it."""
+        """All of the data, as one graph."""
         return cls(data, torch.arange(data.num_nodes), torch.arange(data.num_edges))
 
     @classmethod
@@ -34,12 +34,12 @@ class Part:
         Raises:
             InputError: it has no nodes.
         """
-        mine = batch == number
-        if not mine.any():
+        inside = batch == number
+        if not inside.any():
             raise InputError(f"graph {number} of the batch has no nodes, so there is nothing to explain")
-        nodes, columns = mine.nonzero().flatten(), mine[data.edge_index].all(0).nonzero().flatten()
-        place = mine.cumsum(0) - 1
-        part = Data(edge_index=place[data.edge_index[:, columns]])
+        nodes, columns = inside.nonzero().flatten(), inside[data.edge_index].all(0).nonzero().flatten()
+        position = inside.cumsum(0) - 1
+        part = Data(edge_index=position[data.edge_index[:, columns]])
         for name in data.keys():  # noqa: SIM118 (a Data iterates over pairs)
             if name != "edge_index":
                 part[name] = data[name][columns if name in EDGE_FIELDS else nodes]
@@ -47,11 +47,11 @@ class Part:
 
 
 def check_batch(data: Data, batch: Tensor, rows: int) -> None:
-    """Refuse a batch whose graphs cannot be told apart.
+    """Refuse a batch whose graphs cannot be explained one by one.
 
     Raises:
         InputError: an edge leads from one graph to another.
-        ModelError: there is not one row of the model's output for each graph.
+        ModelError: the model's output does not have one row for each graph.
     """
     graphs = int(batch.max()) + 1
     if rows != graphs:

@@ -1,7 +1,7 @@
-"""Where the atoms of a molecule stand: RDKit's coordinates, or those of any other graph where RDKit is missing.
+"""Positions for the atoms of a molecule: RDKit's, or those of any other graph where RDKit is missing.
 
 RDKit is given atoms and bonds and is never asked whether they make chemical sense, so that every graph can be drawn.
-No random numbers: the same molecule gives the same coordinates.
+No random numbers are drawn, so the same molecule gives the same coordinates.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LEGIBLE = (0.5, 1.6)
 APART, POWER = 1.0, 4
 # RDKit's usual bond length. Its templates for ring systems have about this length and are not scaled to another one.
 RDKIT_BOND = 1.5
-# Between molecules, or the parts of one, that no bond joins.
+# The space between parts of a molecule that no bond joins.
 MARGIN = 1.5
 # RDKit becomes slow where there are more rings. Buckminsterfullerene has 31.
 MOST_RINGS = 100
@@ -64,8 +64,8 @@ def depict(symbols: Sequence[str], bonds: Mapping[Pair, str], aspect: float = 1.
         bonds: two atoms and the kind of each bond, one of `KINDS`.
         aspect: width over height of the space there is; matters where the molecule has several parts.
     """
-    links = np.array(list(bonds), dtype=np.int64).reshape(-1, 2)
-    count, part_of = csgraph.connected_components(adjacency(len(symbols), links), directed=False)
+    pairs = np.array(list(bonds), dtype=np.int64).reshape(-1, 2)
+    count, part_of = csgraph.connected_components(adjacency(len(symbols), pairs), directed=False)
     points, rings, parts = np.zeros((len(symbols), 2)), [], []
     for part in range(count):
         atoms = np.flatnonzero(part_of == part)
@@ -79,10 +79,10 @@ def depict(symbols: Sequence[str], bonds: Mapping[Pair, str], aspect: float = 1.
 
 
 def _depict_part(symbols: Sequence[str], bonds: Mapping[Pair, str]) -> Depiction:
-    """One part that hangs together: by RDKit, unless it is missing or cannot draw this legibly."""
+    """One connected part, drawn by RDKit unless it is missing or cannot draw this part legibly."""
     if not bonds:
         return Depiction(np.zeros((1, 2)), [])
-    links = np.array(list(bonds), dtype=np.int64)
+    pairs = np.array(list(bonds), dtype=np.int64)
     rings: list[Ring] = []
     if len(bonds) - len(symbols) < MOST_RINGS:
         try:
@@ -90,11 +90,11 @@ def _depict_part(symbols: Sequence[str], bonds: Mapping[Pair, str]) -> Depiction
         except ImportError:
             pass
         else:
-            if not _is_spaced(points, links, *GOOD):
-                points = _pushed_apart(points, links)
-            if _is_spaced(points, links, *LEGIBLE):
+            if not _is_spaced(points, pairs, *GOOD):
+                points = _pushed_apart(points, pairs)
+            if _is_spaced(points, pairs, *LEGIBLE):
                 return Depiction(points, rings)
-    return Depiction(_as_any_graph(len(symbols), links), rings)
+    return Depiction(_as_any_graph(len(symbols), pairs), rings)
 
 
 def _by_rdkit(symbols: Sequence[str], bonds: Mapping[Pair, str]) -> Depiction:
@@ -135,27 +135,27 @@ def _by_rdkit(symbols: Sequence[str], bonds: Mapping[Pair, str]) -> Depiction:
     return Depiction(molecule.GetConformer().GetPositions()[:, :2] / RDKIT_BOND, rings)
 
 
-def _as_any_graph(num_atoms: int, links: NDArray[np.int64]) -> Points:
-    """The drawing of a graph about which nothing is known, with its long side lying."""
-    hops = csgraph.shortest_path(adjacency(num_atoms, links), unweighted=True)
+def _as_any_graph(num_atoms: int, pairs: NDArray[np.int64]) -> Points:
+    """The layout of any graph, turned so that its long side is horizontal."""
+    hops = csgraph.shortest_path(adjacency(num_atoms, pairs), unweighted=True)
     middle = int(hops.max(axis=1).argmin())
-    points = _pushed_apart(place(num_atoms, links, middle, np.empty(0, dtype=np.int64)), links)
+    points = _pushed_apart(place(num_atoms, pairs, middle, np.empty(0, dtype=np.int64)), pairs)
     centred = points - points.mean(axis=0)
     _, _, axes = np.linalg.svd(centred, full_matrices=False)
-    # Rounding must not decide on which side the picture is mirrored.
+    # Signs are fixed, so that rounding errors cannot mirror the picture.
     axes *= np.where(axes[np.arange(2), np.abs(axes).argmax(axis=1)] < 0, -1, 1)[:, None]
     return np.asarray(centred @ axes.T)
 
 
-def _is_spaced(points: Points, links: NDArray[np.int64], closest: float, longest: float) -> bool:
-    lengths = np.linalg.norm(points[links[:, 0]] - points[links[:, 1]], axis=1)
+def _is_spaced(points: Points, pairs: NDArray[np.int64], closest: float, longest: float) -> bool:
+    lengths = np.linalg.norm(points[pairs[:, 0]] - points[pairs[:, 1]], axis=1)
     return bool(pdist(points).min() > closest and lengths.max() < longest)
 
 
-def _pushed_apart(points: Points, links: NDArray[np.int64]) -> Points:
-    """The same drawing, except that atoms do not lie on each other and bonds have about the same length."""
+def _pushed_apart(points: Points, pairs: NDArray[np.int64]) -> Points:
+    """The same drawing, changed so that atoms keep a distance and bonds have about the same length."""
     distance = np.maximum(squareform(pdist(points)), APART)
-    distance[links[:, 0], links[:, 1]] = distance[links[:, 1], links[:, 0]] = 1
+    distance[pairs[:, 0], pairs[:, 1]] = distance[pairs[:, 1], pairs[:, 0]] = 1
     return majorise(points, distance, 1 / distance**POWER)
 
 

@@ -1,4 +1,4 @@
-"""A graph as a molecule, where its data say what the atoms are."""
+"""A graph as a molecule, if its data say what the atoms are."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def molecule_of(graph: Graph) -> Molecule | None:
 
 
 def _bond_kinds(graph: Graph) -> list[str]:
-    """The kind of each bond, where ``edge_attr`` has it one-hot and ``bond_names`` says what that means."""
+    """The kind of each bond: ``edge_attr`` has it one-hot, and ``bond_names`` names the columns; "" if unknown."""
     attributes, names = graph.data.get("edge_attr"), graph.data.get("bond_names")
     if attributes is None or names is None or attributes.dim() != 2 or attributes.size(1) != len(names):
         return [""] * graph.edge_index.shape[1]

@@ -1,4 +1,4 @@
-"""What of a molecule is drawn: its atoms without most hydrogens, its bonds, and what is marked."""
+"""The part of a molecule that is drawn: atoms without most hydrogens, bonds, and which bonds are marked."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOOSE = 3
 
 @dataclass(frozen=True, eq=False)
 class Sketch:
-    """What is drawn of a molecule. Atoms are numbered anew, without those that are not drawn.
+    """The part of a molecule that is drawn. Only atoms that are drawn have numbers here.
 
     Attributes:
         symbols: the element of each atom.
@@ -64,9 +64,9 @@ class Sketch:
         """
         kinds = _checked_bonds(symbols, bonds)
         marked = {
-            "removed": _pairs("removed", removed, kinds, len(symbols)),
-            "added": _pairs("added", added, kinds, len(symbols)),
-            "truth": _pairs("ground-truth", truth, kinds, len(symbols)),
+            "removed": _checked_pairs("removed", removed, kinds, len(symbols)),
+            "added": _checked_pairs("added", added, kinds, len(symbols)),
+            "truth": _checked_pairs("ground-truth", truth, kinds, len(symbols)),
         }
         marked_atoms = {atom for pairs in marked.values() for pair in pairs for atom in pair}
         near = _neighbours(len(symbols), kinds)
@@ -103,7 +103,7 @@ def _checked_bonds(symbols: Sequence[str], bonds: Iterable[tuple[int, int, str]]
         raise InputError("there are no atoms to draw; give the symbol of at least one")
     kinds: dict[Pair, str] = {}
     for u, v, kind in bonds:
-        pair = _pair(f"the bond {u}–{v}", u, v, len(symbols))
+        pair = _checked_pair(f"the bond {u}–{v}", u, v, len(symbols))
         if kind not in KINDS:
             raise InputError(f"the bond {u}–{v} is of kind {kind!r}; known are {', '.join(map(repr, KINDS))}")
         if kinds.setdefault(pair, kind) != kind:
@@ -111,7 +111,7 @@ def _checked_bonds(symbols: Sequence[str], bonds: Iterable[tuple[int, int, str]]
     return dict(sorted(kinds.items()))
 
 
-def _pair(what: str, u: int, v: int, num_atoms: int) -> Pair:
+def _checked_pair(what: str, u: int, v: int, num_atoms: int) -> Pair:
     for atom in (u, v):
         if not 0 <= atom < num_atoms:
             raise InputError(f"{what}: atom {atom} is not in this molecule (0 to {num_atoms - 1})")
@@ -120,10 +120,10 @@ def _pair(what: str, u: int, v: int, num_atoms: int) -> Pair:
     return (int(min(u, v)), int(max(u, v)))
 
 
-def _pairs(what: str, pairs: Iterable[Pair], kinds: dict[Pair, str], num_atoms: int) -> list[Pair]:
+def _checked_pairs(what: str, pairs: Iterable[Pair], kinds: dict[Pair, str], num_atoms: int) -> list[Pair]:
     found = set()
     for u, v in pairs:
-        pair = _pair(f"the {what} bond {u}–{v}", u, v, num_atoms)
+        pair = _checked_pair(f"the {what} bond {u}–{v}", u, v, num_atoms)
         if (pair in kinds) == (what == "added"):
             problem = "is there already; add one that is not" if what == "added" else "is not among the bonds"
             raise InputError(f"the {what} bond {u}–{v} {problem}")

@@ -1,0 +1,117 @@
+"""What the documents show runs as written, and what they list is complete."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from butfor.cli import main
+from butfor.methods import METHODS
+from butfor.session import Session
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+
+
+def blocks(path: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.DOTALL)
+
+
+def run(code: str, folder: Path) -> str:
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_quickstart_runs_as_written(tmp_path: Path) -> None:
+    code = blocks(ROOT / "README.md")[0]
+    assert len(code.strip().splitlines()) <= 12
+    sentence, status = run(code, tmp_path).strip().splitlines()
+    assert re.match(r"Node 597 is predicted '\w+' \(0\.\d\d\)\. But for th\w+ \d+ of its 14 edges", sentence)
+    assert status.endswith(".")
+    assert (tmp_path / "quickstart.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+def test_other_python_of_the_readme_runs_as_written(tmp_path: Path) -> None:
+    _, *others = blocks(ROOT / "README.md")
+    assert others
+    for code in others:
+        assert "t would be" in run(code, tmp_path)
+
+
+# The recipes of CONTRIBUTING.md are packages of several files: test_recipes.py follows them.
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "docs").glob("*.md") if blocks(path)))
+def test_python_of_a_document_runs_as_written(name: str, tmp_path: Path) -> None:
+    run("\n".join(blocks(ROOT / "docs" / name)), tmp_path)
+
+
+def test_documents_that_must_have_python_have_some() -> None:
+    assert {path.name for path in DOCUMENTS if blocks(path)} >= {"README.md", "certificate.md", "pyg.md", "sessions.md"}
+
+
+@pytest.mark.slow
+def test_shell_commands_run_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "README.md").read_text()
+    commands = re.findall(r"^\$ butfor (.*)$", text, flags=re.MULTILINE)
+    assert len(commands) >= 4
+    for command in commands:
+        assert main([*shlex.split(command), *(["--quiet"] if command.startswith(("train", "explain")) else [])]) == 0
+    assert (tmp_path / "node-2.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
+        assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+def named(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def test_the_table_of_methods_has_every_method_by_both_its_names() -> None:
+    text = (ROOT / "README.md").read_text()
+    table = text[text.index("\n## Methods\n") :].split("\n\n")[1]
+    rows = [row.strip("|").split("|") for row in table.splitlines()[2:]]
+    listed = {pair for row in rows for pair in zip(named(row[0]), named(row[1]), strict=True)}
+    ours = {name: method for name, method in METHODS.items() if method.__module__.startswith("butfor.")}
+    assert listed == {(method.__name__, name) for name, method in ours.items()}
+    assert len(listed) == sum(len(named(row[0])) for row in rows)
+
+
+def test_the_table_of_a_session_names_what_it_has() -> None:
+    text = (ROOT / "docs" / "sessions.md").read_text()
+    table = text[text.index("| member |") :].split("\n\n")[0]
+    listed = {name.split("(")[0] for row in table.splitlines()[2:] for name in named(row.strip("|").split("|")[0])}
+    assert len(listed) >= 10
+    assert listed <= {*dir(Session), *Session.__dataclass_fields__}
+
+
+def test_every_room_of_the_house_is_in_its_plan() -> None:
+    plan = (ROOT / "docs" / "design.md").read_text()
+    rooms = [path.name for path in (ROOT / "src" / "butfor").iterdir() if (path / "__init__.py").exists()]
+    assert len(rooms) >= 15
+    assert [room for room in rooms if f"`{room}/`" not in plan] == []
+
+
+def test_signs_on_the_support_page_are_those_of_its_benchmark() -> None:
+    support = runpy.run_path(str(ROOT / "benchmarks" / "support.py"))
+    page = (ROOT / "docs" / "support.md").read_text()
+    rows = re.findall(r"^\|.*\|$", page, flags=re.MULTILINE)[2:]
+    cells = [row.strip("|").split("|")[3:] for row in rows]
+    assert all(len(signs) == len(support["METHODS"]) for signs in cells)
+    assert {sign.strip() for signs in cells for sign in signs} <= set(support["SIGNS"])
+    for sign, meaning in support["SIGNS"].items():
+        assert f"- `{sign}`: {meaning}\n" in page
+    # Every sign that needs one has a reason, and no other.
+    used = {sign for sign in (support["REFUSED"], support["NOTHING"]) if any(f" {sign} |" in row for row in rows)}
+    assert set(re.findall(r"Why `(.)`:\n\n- ", page)) == used

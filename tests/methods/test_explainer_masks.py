@@ -1,0 +1,156 @@
+"""Putting problems to PyG's explainers: what they are asked, and that nothing else is touched."""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch_geometric import nn as pyg
+from torch_geometric.data import Data
+from torch_geometric.explain import AttentionExplainer, CaptumExplainer, GNNExplainer
+
+import butfor
+from butfor.errors import InputError, ModelError
+from butfor.methods import RemoveSubgraph
+from butfor.testing import random_problem
+from explainers import Lively, learnt, mask
+
+
+@cache
+def paper() -> tuple[nn.Module, Data]:
+    data = butfor.datasets.tree_cycles(seed=0)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = butfor.models.PaperGCN(10, 2).eval()
+    return model, data
+
+
+@pytest.mark.parametrize("name", CaptumExplainer.SUPPORTED_METHODS)
+def test_captum(name: str) -> None:
+    quick = {"IntegratedGradients": {"n_steps": 5}, "ShapleyValueSampling": {"n_samples": 1}}
+    explainer = CaptumExplainer(name, **quick.get(name, {}))
+    model, data = Lively(), random_problem(0)[1]
+    results = butfor.explain(model, data, range(8), RemoveSubgraph(explainer, size=2))
+    assert any(result.found for result in results)
+    assert not hasattr(explainer, "attribution_method_instance")
+    # Before the first layer no gradient is needed, but by Captum's hooks.
+    assert mask(explainer, Lively(first=nn.ReLU()), data).any()
+
+
+def test_functions_have_no_hooks() -> None:
+    """Why Deconvolution and GuidedBackprop are no rows of the table: on the paper's model they are the gradient."""
+    model, data = paper()
+    plain = mask(CaptumExplainer("InputXGradient"), model, data, 600)
+    for name in ("Deconvolution", "GuidedBackprop"):
+        assert np.array_equal(mask(CaptumExplainer(name), model, data, 600), plain)
+    assert np.array_equal(mask(CaptumExplainer("Saliency"), model, data, 600), abs(plain))
+    live, data = Lively(), random_problem(0)[1]
+    plain = mask(CaptumExplainer("InputXGradient"), live, data)
+    assert not np.allclose(mask(CaptumExplainer("GuidedBackprop"), live, data), plain)
+
+
+class Balance(nn.Module):
+    """One number for each node: the sum of its neighbours' features."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = pyg.SimpleConv(aggr="sum")
+
+    def forward(self, x, edge_index):
+        return self.layer(x, edge_index)[:, 0]
+
+
+@pytest.mark.parametrize(("threshold", "edge"), [(2.0, (0, 3)), (0.0, (0, 1))])
+def test_edges_that_speak_against_the_answer_stay(threshold: float, edge: tuple[int, int]) -> None:
+    """Node 0 hears 5, 1 and -4: below 2 it is because of -4, above 0 because of 5."""
+    data = Data(x=torch.tensor([[0.0], [5.0], [1.0], [-4.0]]), edge_index=torch.tensor([[1, 2, 3], [0, 0, 0]]))
+    for name in ("InputXGradient", "IntegratedGradients"):
+        method = RemoveSubgraph(CaptumExplainer(name), size=1)
+        result = butfor.explain(Balance(), data, 0, method, goal=butfor.Goal(threshold=threshold))
+        assert result.removed_edges == (edge[::-1],)
+
+
+class Choosy(nn.Module):
+    """Takes attributes of edges, but not in the first place behind the edges."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = pyg.GATv2Conv(4, 3, edge_dim=2)
+
+    def forward(self, x, edge_index, edge_weight=None, edge_attr=None):
+        assert edge_weight is None
+        assert edge_attr is not None
+        return self.layer(x, edge_index, edge_attr)
+
+
+def test_arguments_find_their_places() -> None:
+    data = random_problem(0)[1]
+    data.edge_attr = torch.arange(2 * data.num_edges).reshape(-1, 2) / data.num_edges
+    for explainer in (CaptumExplainer("Saliency"), AttentionExplainer(), GNNExplainer(epochs=2)):
+        assert mask(explainer, Choosy(), data).any()
+
+
+@pytest.mark.parametrize("layer", [pyg.GCNConv, pyg.GATConv], ids=lambda layer: layer.__name__)
+def test_masks_stay_with_their_edges_beside_self_loops(layer) -> None:
+    """These layers add self-loops where there are none: a graph that has them all is the same to them."""
+    model, data = Lively(layer), random_problem(2)[1]
+    loops = torch.arange(8).repeat(2, 1)
+    everything = torch.cat([loops, data.edge_index], dim=1)
+    order = torch.randperm(everything.size(1), generator=torch.Generator().manual_seed(0))
+    looped = Data(x=data.x, edge_index=everything[:, order])
+    explainers = [CaptumExplainer("InputXGradient")] + [AttentionExplainer()] * (layer is pyg.GATConv)
+    for explainer in explainers:
+        for number in (1, 2):
+            method = RemoveSubgraph(explainer, size=number)
+            before = butfor.explain(model, data, range(8), method)
+            after = butfor.explain(model, looped, range(8), method)
+            assert [result.removed_edges for result in after] == [result.removed_edges for result in before]
+
+
+def test_attention() -> None:
+    data = random_problem(0)[1]
+    for layer in (pyg.GATConv, pyg.GATv2Conv, pyg.TransformerConv):
+        results = butfor.explain(Lively(layer), data, range(8), RemoveSubgraph(AttentionExplainer(), size=2))
+        assert any(result.found for result in results)
+    with pytest.raises(ModelError, match=r"AttentionExplainer cannot explain Lively: .*attention"):
+        butfor.explain(Lively(), data, 0, RemoveSubgraph(AttentionExplainer(), size=2))
+
+
+@pytest.mark.parametrize("layer", [pyg.GATConv, pyg.GATv2Conv, pyg.TransformerConv], ids=lambda one: one.__name__)
+def test_attention_says_nothing_where_features_are_equal(layer) -> None:
+    """Why there is no row of it on the paper's datasets."""
+    data = paper()[1]
+    assert bool((data.x == data.x[0]).all())
+    with torch.no_grad():
+        scores = Lively(layer)(data.x[:, :4], data.edge_index)
+    assert torch.allclose(scores, scores[:1].expand_as(scores), atol=1e-5)
+
+
+class Link(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Lively()
+
+    def forward(self, x, edge_index, edge_label_index):
+        z = self.inner(x, edge_index)
+        return z[edge_label_index[0]] - z[edge_label_index[1]]
+
+
+def test_refusals_say_why_and_leave_logging_alone(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, data, explainer = learnt()
+    root = logging.getLogger()
+    # As in a program that has not set up logging.
+    monkeypatch.setattr(root, "handlers", [])
+    with pytest.raises(
+        InputError, match=r"PGExplainer cannot be asked .* edge-level prediction: .*node-level or graph"
+    ):
+        butfor.explain(Link(), data, butfor.Pair(0, 3), RemoveSubgraph(explainer, size=1))
+    butfor.explain(model, data, 0, RemoveSubgraph(explainer, size=1))
+    assert (root.handlers, root.filters) == ([], [])
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,86 @@
+"""What a model is given, and which tasks it can be called for."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch_geometric import nn as pyg
+from torch_geometric.data import Data
+from torch_geometric.nn import GCN
+
+import butfor
+from butfor.errors import ButforError, InputError, ModelError
+from butfor.problem.goal import Goal
+from butfor.problem.target import Pair
+from butfor.testing import random_problem
+from gnns import CLASSES, WIDTH, tiny
+from task_cases import AloneGraphModel, GraphModel, LinkModel
+from typed_cases import Convs, build, library
+from votes import path
+
+SMALL = path(torch.ones(4, 3))
+
+
+@pytest.mark.parametrize(
+    ("model", "target", "message"),
+    [
+        (GCN(3, 4, 1, 2), None, "GCN scores each node, and a whole graph is asked about"),
+        (AloneGraphModel(), 0, r"AloneGraphModel returns a tensor of shape \(1, 3\).* each of the 4 nodes"),
+        (GraphModel(), 0, r"GraphModel returns a tensor of shape \(1, 3\).* each of the 4 nodes"),
+        (GCN(3, 4, 1, 2), Pair(0, 1), "GCN does not say how it predicts links.*edge_label_index.*encode"),
+        (GraphModel(), Pair(0, 1), "GraphModel does not say how it predicts links"),
+        (LinkModel(), 0, "LinkModel"),
+        (LinkModel(), None, "LinkModel"),
+    ],
+)
+def test_a_model_of_another_task_is_refused(model: torch.nn.Module, target: object, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        butfor.explain(model.eval(), SMALL, target)
+
+
+def test_links_are_refused() -> None:
+    data = library(0)
+    with pytest.raises(ButforError, match="link"):
+        butfor.explain(build("SAGE", 0, data), data, Pair(0, 1))
+
+    class WithDecoder(Convs):
+        def encode(self, x_dict, edge_index_dict):
+            return self.first(x_dict, edge_index_dict)
+
+        def decode(self, z, edge_label_index):
+            return z["author"][edge_label_index[0]].sum(-1)
+
+    with pytest.raises(InputError, match="only nodes can be explained"):
+        butfor.explain(WithDecoder("SAGE").eval(), data, Pair(0, 1), goal=Goal(threshold=0.0))
+
+
+def test_a_node_type_in_a_graph_of_one_is_refused() -> None:
+    data = Data(x=torch.ones(3, 2), edge_index=torch.tensor([[0, 1], [1, 0]]))
+    with pytest.raises(InputError, match="node_type is 'paper', but this graph has one type of nodes"):
+        butfor.explain(GCN(2, 4, 1, 2).eval(), data, 0, node_type="paper")
+
+
+class Batched(nn.Module):
+    """A norm over the nodes of each graph, which must be told which node belongs to which."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.norm, self.last = pyg.GCNConv(WIDTH, 8), pyg.GraphNorm(8), pyg.GCNConv(8, CLASSES)
+
+    def forward(self, x, edge_index, batch):
+        return self.last(self.norm(self.first(x, edge_index), batch).tanh(), edge_index)
+
+
+def test_a_model_of_nodes_that_takes_batch() -> None:
+    data = Data(x=tiny().x, edge_index=tiny().edge_index, batch=torch.zeros(5, dtype=torch.long))
+    torch.manual_seed(0)
+    result = butfor.explain(Batched().eval(), data, 0)
+    assert result.nodes == 5
+
+
+def test_features_of_another_type_or_number_than_the_model_takes() -> None:
+    model, data = random_problem(1)
+    for given, graph in ((model, Data(x=data.x.long(), edge_index=data.edge_index)), (GCN(7, 8, 2, 3), data)):
+        with pytest.raises(ModelError, match=r"GCN fails on this graph of 4 features per node: .*Error"):
+            butfor.explain(given, graph, 0)
