@@ -201,7 +201,7 @@ def main() -> None:
         start = time.perf_counter()
         for name in DATASETS[:2]:
             proofs(name, None, *budget)
-        print(f"  both trees, with loading the kernels and the published method: {time.perf_counter() - start:.1f} s")
+        print(f"  both trees, with the kernels' start and the published method: {time.perf_counter() - start:.1f} s")
     drawn = {}
     if "ba_shapes" in arguments.parts:
         drawn["BA-Shapes, the paper's GCN"] = proofs("ba_shapes", None, *budget)

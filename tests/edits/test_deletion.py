@@ -8,10 +8,10 @@ from torch_geometric.data import Data
 
 import butfor
 from butfor.edits.space import EditSpace
-from butfor.methods import CFGNN, Exact, Greedy, RandomPerturbation, RemoveEgo, RemoveSubgraph
 from butfor.predict.batch import EditedBatch
 from butfor.result.status import Status
 from butfor.session import Session
+from method_list import ALL
 from votes import Votes, both, voters
 
 
@@ -23,7 +23,7 @@ def test_a_multi_edge_goes_as_a_whole() -> None:
 
 def test_no_edge_goes_where_none_may_be_deleted(star: Data) -> None:
     space = EditSpace(delete=False, add=[(0, 4)], costs={(0, 4): 40})
-    for method in (Exact(), Greedy(), RandomPerturbation(), CFGNN(epochs=50)):
+    for method in ALL.values():
         result = butfor.explain(Votes(), star, 0, method, space=space)
         assert not result.removed_edges
         assert not result.found or result.cost == 40
@@ -46,9 +46,9 @@ def test_members_of_a_group_far_away_go_too_and_are_named() -> None:
     problem = Session.of(Votes(), data, space=space).problem(0)
     assert len(problem.edits) == 1
     assert EditedBatch.whole_graph(problem.graph, [(0,)], [(problem.edits, [0])]).edge_index.shape == (2, 12)
-    for method in (Exact(), Greedy(), RandomPerturbation(), RemoveEgo(), RemoveSubgraph(size=1, epochs=3)):
-        result = butfor.explain(Votes(), data, 0, method, space=space)
-        assert result.removed_edges == ((0, 1), (5, 6), (8, 9))
+    for name in ("exact", "greedy", "random", "remove-ego", "prbcd", "grbcd", "remove-subgraph"):
+        result = butfor.explain(Votes(), data, 0, ALL[name], space=space)
+        assert result.removed_edges == ((0, 1), (5, 6), (8, 9)), name
         assert (result.cost, result.size) == (1.0, 3)
         for link in ("0–1", "5–6", "8–9"):
             assert link in str(result)

@@ -12,8 +12,9 @@ from butfor.edits.addition import Addition
 from butfor.edits.change import Change, Features
 from butfor.edits.deletion import Deletion
 from butfor.edits.space import EditSpace
-from butfor.methods import CFGNN, Exact, Greedy, KeepEgo, RandomPerturbation, RemoveEgo
+from butfor.methods import Exact, Greedy
 from butfor.result.status import Status
+from method_list import ALL
 from votes import Votes, both, star_of, voters
 
 
@@ -37,12 +38,12 @@ def test_a_feature_has_one_value_at_a_time() -> None:
     # Two changes of one feature would add up to enough, but a feature has only one value.
     data = voters([2, 1], [(0, 1)])
     space = EditSpace(delete=False, features=Features(values=[-0.5, -0.75], nodes=[0]))
-    for method in (Exact(), Greedy(), CFGNN(epochs=50), RandomPerturbation()):
+    for method in ALL.values():
         assert not butfor.explain(Votes(), data, 0, method, space=space).found
     assert butfor.explain(Votes(), data, 0, space=space).status is Status.IMPOSSIBLE
 
 
-@pytest.mark.parametrize("method", [Exact(), Greedy(), CFGNN(epochs=50), RandomPerturbation(), RemoveEgo()])
+@pytest.mark.parametrize("method", ALL.values(), ids=ALL)
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_no_answer_has_more_edits_than_allowed(method: butfor.methods.Method, most: int) -> None:
     data = voters([-1.5, 1, 1, 1], [(0, 1), (0, 2), (0, 3)])
@@ -53,7 +54,7 @@ def test_no_answer_has_more_edits_than_allowed(method: butfor.methods.Method, mo
         assert result.status is (Status.IMPOSSIBLE if most == 1 else Status.OPTIMAL)
 
 
-@pytest.mark.parametrize("method", [Exact(), Greedy(), CFGNN(epochs=50), RandomPerturbation(), RemoveEgo(), KeepEgo()])
+@pytest.mark.parametrize("method", ALL.values(), ids=ALL)
 def test_nothing_is_cut_off_where_all_must_stay_connected(method: butfor.methods.Method) -> None:
     # A triangle with a tail: 0–1, 0–2, 1–2, 2–3. Both edges of 0 would have to go.
     data = voters([-1, 1, 1, 0], [(0, 1), (0, 2), (1, 2), (2, 3)])

@@ -81,7 +81,7 @@ def test_additions_are_refused_where_nobody_says_what_they_carry(space: EditSpac
     with pytest.raises(InputError, match=message):
         butfor.explain(WeightedVotes(), data, 0, space=space)
     # A model that does not read them does not mind.
-    assert butfor.explain(Votes(), data, 0, space=EditSpace(add=[(0, 1), (0, 2)])) is not None
+    assert butfor.explain(Votes(), data, 0, space=EditSpace(add=[(0, 1), (0, 2)])).added_edges == ((0, 1),)
 
 
 def test_a_group_of_which_an_edge_must_stay_stays() -> None:

@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
-from brute_force import Cut, Join, Put
 from butfor.methods import CFGNN, PRBCD, Exact, Greedy, RandomPerturbation, RemoveSubgraph
 from butfor.methods.exact import Tuning
 from butfor.result.status import Status
 from claims import check_claims, check_proved
+from hand_edits import Cut, Join, Put
 from method_list import ALL
 from mixed_cases import KINDS, mixed_case
 

@@ -13,14 +13,15 @@ from torch_geometric import nn as pyg
 from torch_geometric.data import Data
 
 import butfor
-from brute_force import edges_of
 from butfor.methods import cf_gnn
 from butfor.methods.greedy import NO_GRADIENT
 from butfor.result.settle import CONTRADICTS
 from butfor.result.status import Status
 from butfor.testing import predict_without, random_problem
 from claims import check_claims, check_proved
-from gnns import CLASSES, FRAGILE, LOCAL, WIDTH, Stack, in_use, question, ring, scores_without, small
+from gnn_models import CLASSES, WIDTH, Stack
+from gnns import FRAGILE, LOCAL, in_use, question, ring, scores_without, small
+from hand_edits import edges_of
 from model_state import changed, state
 
 INSTEAD = cf_gnn.INSTEAD.format("Greedy")

@@ -13,13 +13,13 @@ from torch_geometric.nn import SAGEConv
 from torch_geometric.utils import degree
 
 import butfor
-from brute_force import Cut, Question, edges_of
 from butfor.methods import cf_gnn
 from butfor.problem.builder import WHOLE_GRAPH
 from butfor.session import Session
 from claims import check_claims, check_proved
 from gnns import FRAGILE, GLOBAL, question, ring, scores_without
-from truth import pairs_of
+from hand_edits import Cut, edges_of
+from truth import Question, pairs_of
 from votes import path
 
 # Torch says once that its sparse tensors are new and that nobody checks them; GraphUNet makes some.

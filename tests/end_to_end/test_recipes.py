@@ -152,14 +152,16 @@ def test_every_path_that_a_recipe_names_is_there() -> None:
 
 
 def test_every_test_file_is_named_after_what_it_tests() -> None:
-    """`tests/<room>/test_<file>.py` mirrors `src/butfor/<room>/<file>.py`; a theme may follow the file's name."""
+    """`tests/<room>/test_<file>.py` mirrors `src/butfor/<room>/<file>.py`; a theme may follow the file's name.
+
+    What a room does as a whole is tested in `test_main.py`.
+    """
     source = ROOT / "src" / "butfor"
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         place = path.parent.relative_to(ROOT / "tests")
         if place.parts[:1] == ("end_to_end",):
             continue
         name = path.stem.removeprefix("test_")
-        modules = {module.stem for module in (source / place).glob("*.py")} | {
-            folder.name for folder in (source / place).iterdir() if folder.is_dir()
-        }
+        modules = {"main" if module.stem == "__init__" else module.stem for module in (source / place).glob("*.py")}
+        modules |= {folder.name for folder in (source / place).iterdir()}
         assert any(name == module or name.startswith(f"{module}_") for module in modules), path

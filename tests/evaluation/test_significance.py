@@ -56,7 +56,8 @@ def test_the_order_of_targets_does_not_matter() -> None:
 def test_without_spread_or_without_values(first: list[float], second: list[float], p: float) -> None:
     assert unpaired_difference(first, second).p == pytest.approx(p, nan_ok=True)
     pairs = paired_difference(dict(enumerate(first)), dict(enumerate(second)))
-    assert not (math.isnan(p) and pairs.significant)
+    assert pairs.p == pytest.approx(p, nan_ok=True)
+    assert pairs.significant == (p == 0)
 
 
 def test_paired_without_spread() -> None:

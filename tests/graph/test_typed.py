@@ -16,9 +16,10 @@ from butfor.edits.change import Features
 from butfor.edits.deletion import Deletion
 from butfor.edits.space import EditSpace
 from butfor.errors import InputError
-from butfor.methods import Exact, Greedy, RandomPerturbation, RemoveEgo
+from butfor.methods import Exact
 from butfor.result.status import Status
 from butfor.session import Session
+from method_list import ALL
 from typed_cases import CITES, WRITES, build, library
 
 
@@ -116,7 +117,7 @@ def test_only_edges_of_the_chosen_relations_go() -> None:
     }
     for relation, count in ((buys, 1), (views, 2)):
         space = EditSpace(relations=[relation])
-        for method in (Exact(all_smallest=True), Greedy(), RandomPerturbation(), RemoveEgo()):
+        for method in (Exact(all_smallest=True), ALL["greedy"], ALL["random"], ALL["remove-ego"], ALL["cf-gnn"]):
             result = butfor.explain(Votes(), data, 0, method, node_type="user", space=space)
             assert result.found
             assert {edit.relation for edit in result.edits} == {relation}

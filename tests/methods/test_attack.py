@@ -150,7 +150,7 @@ class Sum(nn.Module):
 
 
 def star(*values: float) -> Data:
-    """Node 0 with so many neighbours."""
+    """Node 0 with this many neighbours."""
     ends = [(0, leaf) for leaf in range(1, len(values) + 1)]
     edge_index = torch.tensor([*ends, *(end[::-1] for end in ends)]).T.contiguous()
     return Data(x=torch.tensor([0.0, *values])[:, None], edge_index=edge_index)

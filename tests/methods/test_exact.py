@@ -175,12 +175,12 @@ def test_senseless_settings_are_refused(settings: dict, complaint: str) -> None:
 # Deliberately broken proofs. Each must make the comparison with brute force fail.
 
 
-def all_alike(self: GCNOracle, edits) -> np.ndarray:
+def all_equivalent(self: GCNOracle, edits) -> np.ndarray:
     """Calls all edits of the same cost equivalent."""
     return np.unique(edits.costs, return_inverse=True)[1]
 
 
-def first_two_alike(self: GCNOracle, edits) -> np.ndarray:
+def first_two_equivalent(self: GCNOracle, edits) -> np.ndarray:
     """Calls the first two edits equivalent, if they cost the same."""
     numbers = np.arange(len(edits))
     if len(edits) > 1 and edits.costs[0] == edits.costs[1]:
@@ -200,8 +200,12 @@ RELEVANT = GCNOracle.relevant
 
 @pytest.mark.parametrize(
     ("name", "broken"),
-    [("equivalence_classes", all_alike), ("equivalence_classes", first_two_alike), ("relevant", one_is_missing)],
-    ids=["all alike", "two alike", "one missing"],
+    [
+        ("equivalence_classes", all_equivalent),
+        ("equivalence_classes", first_two_equivalent),
+        ("relevant", one_is_missing),
+    ],
+    ids=["all equivalent", "two equivalent", "one missing"],
 )
 def test_broken_shortcut_is_caught(name: str, broken: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = clear("GCN", range(20))

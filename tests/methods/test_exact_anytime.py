@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,20 +15,20 @@ from torch_geometric import nn as gnn
 from torch_geometric.data import Data
 
 import butfor
+from butfor.methods import Method
 from butfor.methods.exact import Tuning
 from butfor.oracle.gcn.oracle import GCNOracle
 from butfor.problem.budget import Budget
+from butfor.problem.proposal import Proposal
 from butfor.session import Session
+from method_list import ALL
 from proofs import EVERY, clear, compare, explain
 from truth import Case, larger_case, pairs_of, random_case, solve
 
 if TYPE_CHECKING:
-    from butfor.methods import Method
     from butfor.problem.problem import Problem
-    from butfor.problem.proposal import Proposal
 
-# Each at least twice the one before: the search for an incumbent takes at most half of what is left, so the
-# proof then gets at least as far as before. A budget only a little larger may get less far.
+# Each at least twice the one before: a budget that is only a little larger may be spent otherwise, and get less far.
 BUDGETS = (1, 2, 5, 17, 60, 300)
 
 
@@ -229,6 +230,38 @@ def test_exact_has_an_answer_wherever_greedy_has_one(name: str, budget: int) -> 
                     found += 1
                     assert exact.cost <= greedy.cost
     assert found
+
+
+# What a method finds on its way to nothing better, and what finds something at once.
+LONG = ("cf-gnn", "prbcd", "grbcd", "remove-subgraph")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in ALL])
+def test_any_method_may_find_the_incumbent(name: str) -> None:
+    method = replace(EVERY, incumbent=ALL[name])
+    cases = clear("GCN", range(10))
+    compare(cases, method)
+    for (case, truths), limit in itertools.product(cases, (1, 2, 6, 25)):
+        for truth, result in zip(truths, explain(case, truths, method, budget=Budget(limit)), strict=True):
+            where = f"{case.name}, node {truth.node}, {limit} evaluations: {result}"
+            assert result.evaluations <= limit, where
+            assert result.lower_bound is None or result.lower_bound <= truth.cost * (1 + 1e-9), where
+            assert not result.found or result.cost >= truth.cost * (1 - 1e-9), where
+            assert result.status.value != "impossible" or truth.tenths is None, where
+
+
+def test_an_incumbent_that_does_not_hold_is_no_answer() -> None:
+    """A method that proposes what does not reach the goal costs a question, and no proof."""
+
+    @dataclass(frozen=True)
+    class Wrong(Method):
+        """The first edit, whatever it does."""
+
+        def solve(self, problem: Problem) -> Proposal:
+            return Proposal(((0,),))
+
+    seen, _ = compare(clear("GCN", range(10)), replace(EVERY, incumbent=Wrong()))
+    assert min(seen["impossible"], seen["size 1"], seen["size 2"]) >= 5
 
 
 def test_where_the_budget_is_spent_bounds_still_say_what_they_can() -> None:

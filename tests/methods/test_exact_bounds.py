@@ -87,7 +87,7 @@ def test_impossible_at_once(seed: int, lift: float) -> None:
 
 
 def hubs(seed: int) -> Case:
-    """Hubs at the edge of what node 0 sees, whose leaves are alike if they cost the same."""
+    """Hubs at the edge of what node 0 sees, whose leaves are equivalent if they cost the same."""
     random = np.random.default_rng(seed)
     layers = 1 + seed % 2
     near, far = ([(0, 1), (0, 2)], (1, 2)) if layers == 1 else ([(0, 1), (1, 2), (1, 3)], (2, 3))
@@ -108,13 +108,13 @@ def hubs(seed: int) -> Case:
 @pytest.mark.parametrize("tuning", [ALWAYS, Tuning(bounding_pays=5)], ids=lambda one: str(one.bounding_pays))
 def test_bounds_with_costs_and_equivalent_edits(tuning: Tuning, monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
-    alike = 0
+    equivalent = 0
     cases = []
     for case in map(hubs, range(40)):
         problem = Session.of(case.model, case.data, **case.asked).problem(0)
-        alike += len(problem.edits) - len(np.unique(problem.oracle.equivalence_classes(problem.edits)))
+        equivalent += len(problem.edits) - len(np.unique(problem.oracle.equivalence_classes(problem.edits)))
         cases.append((case, [truth for truth in solve(case) if truth.node < 4 and not truth.close]))
-    assert alike >= 100
+    assert equivalent >= 100
     for kind, seed in itertools.product(KINDS, range(100, 110)):
         case = random_case(kind, seed)
         case = replace(case, tenths={pair: int(random.choice([1, 2, 3, 10, 13])) for pair in case.links})

@@ -24,7 +24,7 @@ class Crowd(nn.Module):
 
 
 def crowd(leaves: int) -> Data:
-    """Node 0 with so many neighbours."""
+    """Node 0 with this many neighbours."""
     ends = torch.tensor([(0, leaf) for leaf in range(1, leaves + 1)]).T
     return Data(x=torch.ones(leaves + 1, 1), edge_index=torch.cat([ends, ends.flip(0)], dim=1))
 

@@ -17,7 +17,8 @@ from butfor.predict.predictor import Predictor
 from butfor.problem.builder import WHOLE_GRAPH
 from butfor.session import Session
 from butfor.testing import random_problem
-from gnns import LOCAL, Stack, ring, scores_without
+from gnn_models import Stack
+from gnns import LOCAL, ring, scores_without
 from truth import pairs_of
 
 if TYPE_CHECKING:

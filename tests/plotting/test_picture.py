@@ -171,13 +171,13 @@ def test_the_same_result_gives_the_same_picture(result_of: Make) -> None:
     assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
 
 
-def test_matplotlib_is_left_as_it_was(result_of: Make) -> None:
+def test_matplotlib_is_left_as_it_was(result_of: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     look = look_of(WHEEL, 9)
     settings = dict(matplotlib.rcParams)
-    known = "matplotlib.pyplot" in sys.modules
+    monkeypatch.delitem(sys.modules, "matplotlib.pyplot", raising=False)
     draw(result_of(0, [(0, 1)], look), look)
     assert dict(matplotlib.rcParams) == settings
-    assert ("matplotlib.pyplot" in sys.modules) == known
+    assert "matplotlib.pyplot" not in sys.modules
 
 
 @pytest.mark.published

@@ -14,7 +14,8 @@ from butfor.errors import ButforError, InputError, ModelError
 from butfor.problem.goal import Goal
 from butfor.problem.target import Pair
 from butfor.testing import random_problem
-from gnns import CLASSES, WIDTH, tiny
+from gnn_models import CLASSES, WIDTH
+from gnns import tiny
 from task_cases import AloneGraphModel, GraphModel, LinkModel
 from typed_cases import Convs, build, library
 from votes import path
@@ -39,7 +40,7 @@ def test_a_model_of_another_task_is_refused(model: torch.nn.Module, target: obje
         butfor.explain(model.eval(), SMALL, target)
 
 
-def test_links_are_refused() -> None:
+def test_links_in_a_graph_of_several_types_are_refused() -> None:
     data = library(0)
     with pytest.raises(ButforError, match="link"):
         butfor.explain(build("SAGE", 0, data), data, Pair(0, 1))
@@ -72,11 +73,24 @@ class Batched(nn.Module):
         return self.last(self.norm(self.first(x, edge_index), batch).tanh(), edge_index)
 
 
-def test_a_model_of_nodes_that_takes_batch() -> None:
-    data = Data(x=tiny().x, edge_index=tiny().edge_index, batch=torch.zeros(5, dtype=torch.long))
+def test_a_model_of_nodes_is_told_which_graph_each_node_belongs_to() -> None:
+    """Two graphs in one: the norm of the first is not that of the second, on the intact graph and after edits."""
     torch.manual_seed(0)
-    result = butfor.explain(Batched().eval(), data, 0)
-    assert result.nodes == 5
+    model, one = Batched().eval(), tiny()
+    x, edges = torch.cat([one.x, 3 + one.x.flip(0)]), torch.cat([one.edge_index, one.edge_index + 5], dim=1)
+    data = Data(x=x, edge_index=edges, batch=torch.arange(2).repeat_interleave(5))
+    found = 0
+    for result in butfor.explain(model, data, range(5)):
+        assert result.nodes == 5
+        removed = result.removed_edges
+        gone = torch.tensor([tuple(sorted(pair)) in removed for pair in one.edge_index.T.tolist()])
+        with torch.no_grad():
+            alone = model(one.x, one.edge_index[:, ~gone], torch.zeros(5, dtype=torch.long))[result.target]
+        prediction = result.after if result.found else result.before
+        assert prediction.label == int(alone.argmax())
+        assert prediction.probability == pytest.approx(float(alone.softmax(0).max()), abs=1e-5)
+        found += result.found
+    assert found
 
 
 def test_features_of_another_type_or_number_than_the_model_takes() -> None:

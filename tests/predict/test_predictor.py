@@ -15,7 +15,7 @@ from butfor.models import PaperGCN
 from butfor.predict.predictor import Predictor
 from butfor.result.status import Status
 from butfor.testing import predict_without, random_problem
-from gnns import Stack
+from gnn_models import Stack
 
 
 def test_depth_is_counted_not_guessed() -> None:

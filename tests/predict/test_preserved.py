@@ -12,7 +12,8 @@ from torch_geometric import nn as pyg
 import butfor
 from butfor.errors import ModelError
 from butfor.testing import random_problem
-from gnns import CLASSES, LOCAL, WIDTH, Kind, Then, in_use, scores_without, small
+from gnn_models import CLASSES, WIDTH, Then
+from gnns import LOCAL, Kind, in_use, scores_without, small
 from model_state import changed, state
 
 if TYPE_CHECKING:

@@ -13,14 +13,15 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCN, GCNConv, SimpleConv
 
 import butfor
-from brute_force import edges_of
 from butfor.edits.space import EditSpace
 from butfor.errors import ModelError
 from butfor.problem.builder import WHOLE_GRAPH
 from butfor.result.status import Status
 from butfor.session import Session
 from butfor.testing import predict_without, random_problem
-from gnns import CLASSES, LOCAL, WIDTH, Kind, Shared, Stack, Then, kept, ring, scores_without
+from gnn_models import CLASSES, WIDTH, Shared, Stack, Then
+from gnns import LOCAL, Kind, kept, ring, scores_without
+from hand_edits import edges_of
 from truth import pairs_of
 from votes import both, path, voters
 
@@ -93,8 +94,8 @@ def columns_without(data: Data, edge: tuple[int, ...]) -> list[int]:
 
 
 def test_known_layers_need_no_more_nodes_than_they_see() -> None:
-    data = path(torch.randn(200, 4))
     torch.manual_seed(0)
+    data = path(torch.randn(200, 4))
     assert butfor.explain(GCN(4, 8, 2, 3).eval(), data, 100).nodes == 7
 
 

@@ -10,7 +10,6 @@ import torch
 from torch_geometric.data import Data
 
 import butfor
-from brute_force import Act, Cut, Join, Put, edges_of, node_scores
 from butfor.edits.addition import Addition, Within
 from butfor.edits.change import Change, Features
 from butfor.edits.deletion import Deletion
@@ -19,6 +18,7 @@ from butfor.problem.goal import Goal
 from butfor.problem.target import Pair
 from butfor.result.status import Status
 from butfor.session import Session
+from hand_edits import Act, Cut, Join, Put, edges_of, node_scores
 from mixed_cases import build
 from task_cases import ForwardLinkModel, LinkModel, outputs
 from votes import Votes, both

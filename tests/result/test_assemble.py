@@ -26,7 +26,7 @@ class Sum(torch.nn.Module):
 
 
 def star(leaves: int) -> Data:
-    """Node 0 with so many neighbours, all alike."""
+    """Node 0 with this many neighbours, all alike."""
     ends = [(0, leaf) for leaf in range(1, leaves + 1)]
     return Data(x=torch.ones(leaves + 1, 1), edge_index=torch.tensor([*ends, *(end[::-1] for end in ends)]).T)
 

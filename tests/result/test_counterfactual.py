@@ -92,7 +92,7 @@ def test_no_sentence_claims_more_than_was_proved(goal: Goal) -> None:
         assert "change" not in said
     optimal = replace(RESULT, goal=goal, lower_bound=RESULT.cost, status=Status.OPTIMAL)
     assert optimal.verdict.endswith(f"no smaller one reaches the goal ({goal}).")
-    dear = replace(optimal, space_id="c" * 16)
-    assert dear.verdict.endswith(f"no cheaper one reaches the goal ({goal}).")
-    assert "smaller" not in dear.verdict + str(dear)
+    priced = replace(optimal, space_id="c" * 16)
+    assert priced.verdict.endswith(f"no cheaper one reaches the goal ({goal}).")
+    assert "smaller" not in priced.verdict + str(priced)
     assert "cheaper" in replace(RESULT, space_id="c" * 16, status=Status.FOUND).verdict

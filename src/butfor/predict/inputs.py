@@ -43,7 +43,7 @@ class Inputs:
 
 
 def make_inputs(graph: Graph, edited: EditedBatch, names: Sequence[str]) -> Inputs:
-    """What the model reads of some edited, with these fields of nodes and edges.
+    """What the model reads of an edited batch, with these fields of nodes and edges.
 
     No tensor shares memory with the graph's own: a model may write into what it is given.
     """
@@ -92,7 +92,7 @@ def with_noise(inputs: Inputs, edited: EditedBatch, where: NDArray[np.bool_], gr
 
 
 def cloned(inputs: Inputs) -> Inputs:
-    """EditedBatch of inputs that are to be used again: a model may write into what it is given."""
+    """A copy of inputs that are to be used again: a model may write into what it is given."""
 
     def copied(value: Any) -> Any:
         return {key: copied(one) for key, one in value.items()} if isinstance(value, dict) else value.clone()

@@ -1,10 +1,12 @@
-"""A neighbourhood laid out as the kernels want it: nodes by distance, edges by receiver."""
+"""The receptive field of a target as flat arrays: nodes by distance, edges by receiver, by sender and by edit.
+
+An *entry* is an edge as the layers see it: from one sender to one receiver, with a weight. An undirected edge is two
+entries, and an edge that may be added is an entry of weight 0.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,93 +14,64 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+    from torch import Tensor
 
     from butfor.edits.edits import Edits
-    from butfor.oracle.gcn.oracle import GCNOracle
+    from butfor.oracle.gcn.stack import FirstProduct
 
-__all__ = ["Pack", "Place"]
+__all__ = ["Batch", "Incoming", "ReceptiveField"]
 
 
-@dataclass(frozen=True, eq=False)
-class Place:
-    """One neighbourhood as the kernels want it: nodes by distance, edges by receiver.
+class Incoming(NamedTuple):
+    """Who receives from whom in one receptive field."""
 
-    Attributes:
-        levels: how many nodes there are within 0, 1, ... L hops of the target.
-        rows: where the edges into each node begin.
-        sender: of each edge.
-        edit: the edit that each edge belongs to, or -1.
-        base: the weight of each edge; 0 for one that may be added.
-        after: its weight after its edit.
-        loop: the weight of each node's self-loop.
-        first: the rows of X·W.
-        num_edits: how many edits there are.
-        change_rows, change_node, change_step: by edit, the rows of X·W that changed features move, and by how much.
-    """
+    levels: NDArray[np.int64]  # how many nodes there are within 0, 1, ... L hops of the target, which is node 0
+    rows: NDArray[np.int64]  # the entries into node v are those from rows[v] to rows[v + 1]
+    sender: NDArray[np.int64]  # of each entry; it may lie one hop beyond the nodes that are kept
+    loop: NDArray[Any]  # the weight of each node's self-loop
 
-    levels: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    sender: NDArray[np.int64]
-    edit: NDArray[np.int64]
-    base: NDArray[Any]
-    after: NDArray[Any]
-    loop: NDArray[Any]
-    first: NDArray[Any]
-    num_edits: int
-    change_rows: NDArray[np.int64]
-    change_node: NDArray[np.int64]
-    change_step: NDArray[Any]
 
-    @cached_property
-    def parallel(self) -> int:
-        """How many edges lead from one node to another at most."""
-        receiver = np.repeat(np.arange(len(self.loop)), np.diff(self.rows))
-        # Senders may lie one hop beyond the nodes that are kept.
-        _, counts = np.unique(receiver * (self.sender.max(initial=0) + 1) + self.sender, return_counts=True)
-        return int(counts.max(initial=1))
+class ReceptiveField(NamedTuple):
+    """All that the target can see, and how each edit changes it."""
 
-    @cached_property
-    def frame(self) -> tuple[NDArray[Any], ...]:
-        """What `gcn/extensions.py` reads: the same edges, also by sender and by edit."""
-        receiver = np.repeat(np.arange(len(self.loop)), np.diff(self.rows))
-        order = np.lexsort([receiver, self.sender])
-        nodes = np.arange(len(self.loop) + 1)
-        by_edit = np.argsort(self.edit, kind="stable")
-        by_edit = by_edit[np.searchsorted(self.edit[by_edit], 0) :]
-        return (
-            self.levels,
-            self.rows,
-            self.sender,
-            receiver,
-            self.loop,
-            self.first,
-            self.base,
-            np.searchsorted(self.sender[order], nodes),
-            order,
-            np.searchsorted(self.edit[by_edit], np.arange(self.num_edits + 1)),
-            by_edit,
-            self.after,
-            self.change_rows,
-            self.change_node,
-            self.change_step,
-        )
+    incoming: Incoming  # the entries by receiver
+    receiver: NDArray[np.int64]  # of each entry
+    first: NDArray[Any]  # the rows of X·W, which the first layer aggregates
+    base: NDArray[Any]  # the weight of each entry; 0 for an edge that may be added
+    after: NDArray[Any]  # its weight after its edit; 0 for an edge that may be deleted
+    edit: NDArray[np.int64]  # the edit that each entry belongs to, or -1
+    sent_rows: NDArray[np.int64]  # the entries that node u sends are sent_entries[sent_rows[u] : sent_rows[u + 1]],
+    sent_entries: NDArray[np.int64]  # the nearest receiver first
+    edit_rows: NDArray[np.int64]  # the entries of edit i are edit_entries[edit_rows[i] : edit_rows[i + 1]]
+    edit_entries: NDArray[np.int64]
+    change_rows: NDArray[np.int64]  # the changed features of edit i are those from change_rows[i] to change_rows[i + 1]
+    change_node: NDArray[np.int64]  # the node that each of them belongs to
+    change_step: NDArray[Any]  # and how it moves that node's row of X·W
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes lie within L hops."""
+        return len(self.incoming.loop)
+
+    @property
+    def num_edits(self) -> int:
+        """How many edits there are, whether the target sees them or not."""
+        return len(self.edit_rows) - 1
 
     @classmethod
-    def of(cls, edits: Edits, oracle: GCNOracle) -> Place:
-        """Lay out the neighbourhood of these edits."""
+    def of(cls, edits: Edits, num_layers: int, product: FirstProduct, edge_weights: Tensor | None) -> ReceptiveField:
+        """Lay out the neighbourhood of these edits, as far as so many layers can see."""
         near = edits.neighbourhood
-        layers = len(oracle.stack.convolutions)
         order = np.argsort(near.distance, kind="stable")
-        levels = np.searchsorted(near.distance[order], np.arange(layers + 1), side="right")
+        levels = np.searchsorted(near.distance[order], np.arange(num_layers + 1), side="right")
         position = np.empty_like(order)
         position[order] = np.arange(len(order))
         sender, receiver = position[edits.all_ends]
-        weights = oracle.graph.edge_fields()["edge_weight"] if "edge_weight" in oracle.predictor.fields else None
-        dtype = oracle._arrays[2].dtype
+        dtype = product.dtype
         known = near.num_columns
         carried = np.ones(len(sender), dtype)
-        if weights is not None:
-            carried[:known] = weights.view(-1)[near.columns].numpy()
+        if edge_weights is not None:
+            carried[:known] = edge_weights.view(-1)[near.columns].numpy()
             carried[known:] = edits.carries.get("edge_weight", 1.0)
         base, after, edit = carried, np.zeros_like(carried), edits.edit_of
         if len(sender) > known:
@@ -111,102 +84,106 @@ class Place:
         # Edges into nodes further than L hops change nothing that the target can see.
         seen = np.flatnonzero((sender != receiver) & (receiver < levels[-1]))
         seen = seen[np.argsort(receiver[seen], kind="stable")]
-        first = oracle._first(near.nodes[order[: levels[-1]]])
-        rows = np.searchsorted(receiver[seen], np.arange(levels[-1] + 1))
+        sender, receiver, edit = sender[seen], receiver[seen], edit[seen]
+        nodes = np.arange(levels[-1] + 1)
+        by_sender = np.lexsort([receiver, sender])
+        by_edit = np.argsort(edit, kind="stable")
+        by_edit = by_edit[np.searchsorted(edit[by_edit], 0) :]
+        change_rows, change_node, change_step = _feature_changes(edits, position, int(levels[-1]), product)
         return cls(
-            levels=levels,
-            rows=rows,
-            sender=sender[seen],
-            edit=edit[seen],
+            incoming=Incoming(levels, np.searchsorted(receiver, nodes), sender, loop),
+            receiver=receiver,
+            first=product.rows(near.nodes[order[: levels[-1]]]),
             base=base[seen].astype(dtype, copy=False),
             after=after[seen].astype(dtype, copy=False),
-            loop=loop,
-            first=first,
-            num_edits=len(edits),
-            **_changes(edits, position, int(levels[-1]), oracle),
+            edit=edit,
+            sent_rows=np.searchsorted(sender[by_sender], nodes),
+            sent_entries=by_sender,
+            edit_rows=np.searchsorted(edit[by_edit], np.arange(len(edits) + 1)),
+            edit_entries=by_edit,
+            change_rows=change_rows,
+            change_node=change_node,
+            change_step=change_step,
         )
 
 
-def _changes(edits: Edits, position: NDArray[np.int64], count: int, oracle: GCNOracle) -> dict[str, NDArray[Any]]:
-    """How changed features move the rows of X·W, by edit, of the first ``count`` positions."""
-    what = edits.changes
-    if not len(what.edit):
+def _feature_changes(
+    edits: Edits, position: NDArray[np.int64], count: int, product: FirstProduct
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+    """How changed features move the rows of X·W of the first ``count`` positions, by edit: rows, nodes, steps."""
+    changes = edits.changes
+    if not len(changes.edit):
         none = np.zeros(0, dtype=np.int64)
-        step = np.zeros((0, 1), dtype=oracle._arrays[2].dtype)
-        return {"change_rows": np.zeros(len(edits) + 1, np.int64), "change_node": none, "change_step": step}
-    near = np.flatnonzero(position[what.node] < count)
-    moved = near[np.argsort(what.edit[near], kind="stable")]
-    return {
-        "change_rows": np.searchsorted(what.edit[moved], np.arange(len(edits) + 1)),
-        "change_node": position[what.node[moved]],
-        "change_step": oracle.moves(what.feature[moved], (what.after - what.before)[moved]),
-    }
+        return np.zeros(len(edits) + 1, np.int64), none, np.zeros((0, 1), dtype=product.dtype)
+    near = np.flatnonzero(position[changes.node] < count)
+    moved = near[np.argsort(changes.edit[near], kind="stable")]
+    return (
+        np.searchsorted(changes.edit[moved], np.arange(len(edits) + 1)),
+        position[changes.node[moved]],
+        product.steps(changes.feature[moved], (changes.after - changes.before)[moved]),
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class Pack:
-    """Several places laid one behind the other.
+class Batch(NamedTuple):
+    """Several receptive fields, one behind the other in every array.
 
-    Attributes:
-        arrays: what the kernels read besides the rows of X·W.
-        first: the rows of X·W.
-        pointers: where the edits of each place begin.
-        changes: the rows that changed features move, the edits they belong to, and by how much they move.
+    Nodes and edits are numbered through the batch; levels and senders count within their field.
     """
 
-    arrays: tuple[NDArray[Any], ...]
-    first: NDArray[Any]
-    pointers: NDArray[np.int64]
-    changes: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]
+    nodes: NDArray[np.int64]  # the nodes of field i are those from nodes[i] to nodes[i + 1]
+    pointers: NDArray[np.int64]  # and its edits those from pointers[i] to pointers[i + 1]
+    levels: NDArray[np.int64]  # (field, hops): as in `Incoming`
+    rows: NDArray[np.int64]
+    sender: NDArray[np.int64]
+    loop: NDArray[Any]
+    first: NDArray[Any]  # as in `ReceptiveField`
+    base: NDArray[Any]
+    after: NDArray[Any]
+    edit: NDArray[np.int64]
+    change_node: NDArray[np.int64]
+    change_edit: NDArray[np.int64]  # the edit that each changed feature belongs to
+    change_step: NDArray[Any]
 
     @classmethod
-    def of(cls, places: Sequence[Place]) -> Pack:
-        """Join the places, each with its own stretch of every array."""
-        if len(places) == 1:
-            (place,) = places
-            nodes, levels = np.array([0, len(place.loop)]), place.levels[None]
-            rest = (place.rows, place.sender, place.edit, place.base, place.after, place.loop)
-            owner = np.repeat(np.arange(place.num_edits), np.diff(place.change_rows))
-            changes = (place.change_node, owner, place.change_step)
-            return cls((nodes, levels, *rest), place.first, np.array([0, place.num_edits]), changes)
-
-        def starts(sizes: list[int]) -> NDArray[np.int64]:
-            return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-
-        nodes = starts([len(place.loop) for place in places])
-        entries = starts([len(place.sender) for place in places])
-        pointers = starts([place.num_edits for place in places])
-        rows = [place.rows[:-1] + at for place, at in zip(places, entries, strict=False)]
-        edit = [np.where(place.edit < 0, -1, place.edit + at) for place, at in zip(places, pointers, strict=False)]
-        first = np.concatenate([place.first for place in places])
-        arrays = (
-            nodes,
-            np.stack([place.levels for place in places]),
-            np.concatenate([*rows, entries[-1:]]),
-            np.concatenate([place.sender for place in places]),
-            np.concatenate(edit),
-            np.concatenate([place.base for place in places]),
-            np.concatenate([place.after for place in places]),
-            np.concatenate([place.loop for place in places]),
-        )
-        owners = [
-            np.repeat(np.arange(place.num_edits) + at, np.diff(place.change_rows))
-            for place, at in zip(places, pointers, strict=False)
+    def of(cls, fields: Sequence[ReceptiveField]) -> Batch:
+        """Join the fields."""
+        nodes = _starts([field.num_nodes for field in fields])
+        entries = _starts([len(field.receiver) for field in fields])
+        pointers = _starts([field.num_edits for field in fields])
+        rows = [field.incoming.rows[:-1] + at for field, at in zip(fields, entries, strict=False)]
+        edit = [np.where(field.edit < 0, -1, field.edit + at) for field, at in zip(fields, pointers, strict=False)]
+        change_edit = [
+            np.repeat(np.arange(field.num_edits) + at, np.diff(field.change_rows))
+            for field, at in zip(fields, pointers, strict=False)
         ]
-        changes = (
-            np.concatenate([place.change_node + at for place, at in zip(places, nodes, strict=False)]),
-            np.concatenate(owners),
-            np.concatenate(
-                [place.change_step for place in places if len(place.change_step)] or [places[0].change_step]
-            ),
+        change_node = [field.change_node + at for field, at in zip(fields, nodes, strict=False)]
+        # Without changes the steps have another width, and could not be joined.
+        steps = [field.change_step for field in fields if len(field.change_step)] or [fields[0].change_step]
+        return cls(
+            nodes=nodes,
+            pointers=pointers,
+            levels=np.stack([field.incoming.levels for field in fields]),
+            rows=np.concatenate([*rows, entries[-1:]]),
+            sender=np.concatenate([field.incoming.sender for field in fields]),
+            loop=np.concatenate([field.incoming.loop for field in fields]),
+            first=np.concatenate([field.first for field in fields]),
+            base=np.concatenate([field.base for field in fields]),
+            after=np.concatenate([field.after for field in fields]),
+            edit=np.concatenate(edit),
+            change_node=np.concatenate(change_node),
+            change_edit=np.concatenate(change_edit),
+            change_step=np.concatenate(steps),
         )
-        return cls(arrays, first, pointers, changes)
 
-    def moved(self, weights: NDArray[Any]) -> NDArray[Any]:
-        """The rows of X·W where features are changed as far as the weights say."""
-        node, edit, step = self.changes
-        if not len(node):
-            return self.first
+    def with_features(self, weights: NDArray[Any]) -> Batch:
+        """The same batch, its features changed as far as the weights of the edits say."""
+        if not len(self.change_node):
+            return self
         first = self.first.copy()
-        np.add.at(first, node, (1 - weights[edit])[:, None] * step)
-        return first
+        np.add.at(first, self.change_node, (1 - weights[self.change_edit])[:, None] * self.change_step)
+        return self._replace(first=first)
+
+
+def _starts(sizes: list[int]) -> NDArray[np.int64]:
+    """Where each of so large parts begins, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])

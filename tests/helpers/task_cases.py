@@ -22,10 +22,11 @@ from torch_geometric.nn import (
     global_mean_pool,
 )
 
-from brute_force import Act, Cut, Join, Question, edges_of, edited
 from butfor.edits.space import EditSpace
 from butfor.problem.goal import Goal
 from butfor.problem.target import Pair
+from hand_edits import Act, Cut, Join, edges_of, edited
+from truth import Question
 from votes import both
 
 if TYPE_CHECKING:

@@ -12,11 +12,12 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.nn import GAT, GCN, GraphSAGE
 
-from brute_force import Act, Cut, Join, Put, Question, edge_of
 from butfor.edits.change import Features
 from butfor.edits.space import EditSpace
 from butfor.models import PaperGCN
 from butfor.problem.goal import Goal
+from hand_edits import Act, Cut, Join, Put, edge_of
+from truth import Question
 
 KINDS = ("GCN", "PaperGCN", "GraphSAGE", "GAT", "weighted GCN", "GAT with attributes")
 CLASSES = 3

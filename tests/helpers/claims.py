@@ -1,4 +1,4 @@
-"""What a result says, held against brute force (`brute_force`)."""
+"""What a result says, held against brute force (`truth`)."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
-from brute_force import CLOSE
 from butfor.edits.addition import Addition
 from butfor.edits.change import Change
 from butfor.edits.deletion import Deletion
 from butfor.result.counterfactual import Counterfactual
 from butfor.result.status import Status
+from truth import CLOSE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy as np
 
-    from brute_force import Question, Truth
     from butfor.methods import Exact
     from butfor.result.counterfactual import Prediction
+    from truth import Question, Truth
 
 
 def check_claims(question: Question, truth: Truth, result: Counterfactual) -> None:
@@ -60,6 +60,12 @@ def check_proved(question: Question, truths: Iterable[Truth], method: Exact) -> 
     """The method finds and proves the very sets that brute force finds, or that there are none: its results."""
     truths = list(truths)
     results = question.ask([truth.target for truth in truths], method)
+    check_proofs(question, truths, results)
+    return results
+
+
+def check_proofs(question: Question, truths: Iterable[Truth], results: Iterable[Counterfactual]) -> None:
+    """Each result has all the sets that brute force finds, and a proof that none is cheaper or that there are none."""
     for truth, result in zip(truths, results, strict=True):
         told = f"{question.name}, {truth.target}: {result}"
         check_claims(question, truth, result)
@@ -74,7 +80,6 @@ def check_proved(question: Question, truths: Iterable[Truth], method: Exact) -> 
         assert set(sets) == set(truth.lead), told
         assert dict(result.necessity) == pytest.approx(truth.necessity), told
         assert truth.lead[result.edits] >= max(truth.lead.values()) - CLOSE, f"not the most decisive, {told}"
-    return results
 
 
 def _check_prediction(question: Question, prediction: Prediction, scores: np.ndarray, told: str) -> None:

@@ -13,9 +13,10 @@ from torch_geometric.data import HeteroData
 from torch_geometric.nn import GATConv, GraphConv, HeteroConv, HGTConv, SAGEConv, SimpleConv, to_hetero
 from torch_geometric.transforms import ToUndirected
 
-from brute_force import Cut, Question
 from butfor.edits.space import EditSpace
 from butfor.problem.goal import Goal
+from hand_edits import Cut
+from truth import Question
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
