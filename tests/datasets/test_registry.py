@@ -248,6 +248,7 @@ def run(toy: Path, *lines: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_command_line_knows_an_installed_package(toy: Path) -> None:
     (toy / "mine.edges").write_text("0 1\n1 2\n2 3\n3 4\n4 5\n5 0\n")
     lines = [
@@ -279,6 +280,7 @@ def test_the_command_line_knows_an_installed_package(toy: Path) -> None:
     assert (named["name"], named["seed"]) == ("toy-rings", 1)
 
 
+@pytest.mark.slow
 def test_a_broken_package_is_named_and_does_no_harm(toy: Path) -> None:
     (toy / "toy_graphs.py").write_text("import a_package_that_is_missing\n")
     done = run(toy, "datasets --help", "datasets tree-cycles", "datasets toy-rings")

@@ -125,6 +125,7 @@ def test_without_the_package_neither_method_nor_dataset_is_known(tmp_path: Path)
     assert "toy-ring" in dataset[2]
 
 
+@pytest.mark.slow
 def test_the_metric_has_a_column(site: Path, tmp_path: Path) -> None:
     lines = (
         "train toy-ring --epochs 2 --quiet --out model",
