@@ -56,8 +56,9 @@ class Session:
         graph: the graph, read and checked.
         predictor: the model: how it is called, and what it says on the intact graph.
         goal: what counts as another prediction, by class numbers.
-        space: what may be edited.
-        number: what a whole graph is called in its result.
+        space: what may be edited, as given.
+        rules: the same on this graph, checked.
+        number: what a whole graph is called in its result; `explain` numbers the graphs of a list.
         batching: how targets are worked on together.
 
     Example:

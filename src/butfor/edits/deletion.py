@@ -1,7 +1,8 @@
 """Deleting an edge: all its copies and, in an undirected graph, both directions go together.
 
 *Applied*: the columns of the edge are left out. *Softened*: they carry the edit's weight, 1 for an edge that is there
-and 0 for one that is gone. *Recorded* as a `Deletion`, and *told* as "without the edge 3–17".
+and 0 for one that is gone. *Recorded* as a `Deletion`, and *told* as "without the edge 3–17" beside other edits; a
+result that only deletes has a sentence of its own (`Counterfactual.__str__`).
 """
 
 from __future__ import annotations

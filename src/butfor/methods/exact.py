@@ -56,8 +56,8 @@ class Tuning:
     """What makes the search quicker or slower; the answer does not depend on it.
 
     Attributes:
-        bounding_pays: bounding pays from this many candidates, or four times as many sets: a small neighbourhood has
-            many sets of few edits, but each is tried quickly.
+        bounding_pays: edits are bounded if there are at least this many of them, or four times this many sets: with
+            fewer, trying is quicker.
         first_chunk: edit sets in the first question to the oracle: few, so that the clock is looked at early.
         largest_chunk: edit sets in the largest question.
     """
@@ -167,7 +167,7 @@ class _Search:
     def run(self) -> Proposal:
         if not len(self.edits):
             return Proposal(exhausted=True)
-        # Proved: no set of at most `done` edits that was left untried is cheaper than the incumbent.
+        # Proved: every set of at most `done` edits was tried, is ruled out, or is no cheaper than the incumbent.
         done = 0
         tried_to_rule_out = False
         while self._worth_trying(done + 1):

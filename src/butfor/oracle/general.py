@@ -45,8 +45,8 @@ class ModelOracle(Oracle):
 
     Attributes:
         predictor: the model.
-        can_batch: whether copies side by side do not disturb each other. A model that pools or
-            normalises over all nodes without being told of copies is not, and sees one edited graph at a time.
+        can_batch: whether edited copies may share a run. False for a model that pools or normalises over all nodes and
+            takes no ``batch``: it sees one edited graph at a time.
         max_numbers: how much one run of the model may hold (see `MAX_NUMBERS`).
     """
 

@@ -1,4 +1,7 @@
-"""The fast oracles: each recognises the models it can answer for, and gives the same answers as the general one."""
+"""The fast oracles: each recognises the models it can answer for, and gives the same answers as the general one.
+
+Which oracle answers for a target is decided in `butfor.problem.builder`.
+"""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ class Call:
         node_type: in a graph of several types, the type that is predicted.
         fields: what of the graph it takes besides features and edges.
         takes: the names of all arguments of ``forward``.
-        wants_batch: whether it is told which graph each node belongs to: always if it predicts whole graphs, else only
-            if it cannot do without or the graph has a ``batch``.
+        wants_batch: whether ``forward`` is given ``batch``: if it takes one, and whole graphs are predicted, or the
+            argument is required, or the graph has a ``batch``.
         threshold: where the upper of two classes begins; None for a model that scores classes.
     """
 

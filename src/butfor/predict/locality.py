@@ -1,4 +1,7 @@
-"""Does the model look at nothing but a target's neighbourhood? Seen by putting noise around it."""
+"""Does the model look at nothing but a target's neighbourhood? Tested by putting noise around it.
+
+How many hops to try is counted in `butfor.predict.predictor`; `butfor.problem.builder` widens until this test passes.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["are_local"]
 
-# Nodes that stand alone as noise beside the neighbourhoods, and edges that all lead to one such node, at least.
+# How many isolated nodes of noise are added, and at least how many edges of noise that share one receiver.
 STRANGERS = 8
 
 # How large noise is beside the largest feature. Both ways: a ReLU lets one of the two through.
@@ -40,7 +43,7 @@ def are_local(predictor: Predictor, asked: Sequence[Edits], truths: Sequence[Ten
 
     All neighbourhoods lie side by side in one run of the model. Noise sends messages to their outermost nodes, and
     noise that has nothing to do with them lies before and among them. So what a model takes from beyond its messages (a
-    maximum, mean or count over all nodes, a certain node) shows, even if by chance it lies inside on the intact graph.
+    maximum, mean or count over all nodes, a certain node) shows, even if that happens to lie inside on the intact one.
     """
     if not asked:
         return []

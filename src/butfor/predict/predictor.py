@@ -63,10 +63,9 @@ class Predictor:
     Attributes:
         call: how the model is called.
         probabilities: whether it returns probabilities; their logarithms then serve as logits.
-        precision: how far two neighbouring numbers near 1 are apart in the coarsest type that it computes with.
+        precision: the machine epsilon of the coarsest type that it computes with.
         depth: how many times it passes messages along edges, counted while it ran.
-        reach: how many hops of edges it should need: one more than its depth for the degrees of the last senders,
-            unless all layers are known not to look at these.
+        reach: how many hops to try first: its depth, and one more if a layer may read the degrees of senders.
         flow: the direction its messages take; None where layers disagree.
         logits: on the intact graph: for every node, or one row for the whole graph. Of a link predictor a single row,
             of some pair.

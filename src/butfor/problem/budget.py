@@ -16,8 +16,8 @@ class Budget:
     """How much a search may spend on one target.
 
     Attributes:
-        evaluations: units of work: one for an edit set put to the oracle and one for a gradient step, and a fraction of
-            one for bounding an edit; None for no limit.
+        evaluations: units of work: 1 for an edit set put to the oracle or a gradient step, 1/4 for an edit that is
+            bounded; None for no limit.
         seconds: wall time; None for no limit.
     """
 

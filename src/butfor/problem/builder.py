@@ -156,8 +156,7 @@ class ProblemBuilder:
     def _oracles(self, hops: int | None, local: bool) -> tuple[Oracle, ...]:
         """The oracles that may answer, the quickest first.
 
-        Where nodes or links are searched on the whole graph the model may read all of it, so copies of it side by side
-        could disturb each other in ways that no sample shows.
+        A node or link that is searched on the whole graph may depend on all of it: edited copies must not share a run.
         """
         quick = () if self._fast is None else (self._fast,)
         together = (self._general,) if hops is not None or self.predictor.call.wants_batch else ()
@@ -178,7 +177,8 @@ class ProblemBuilder:
     def _agrees(self, oracle: Oracle, edits: Edits, logits: Tensor) -> bool:
         """Whether the oracle says of the intact neighbourhood what the model says of the whole graph.
 
-        Edited copies beside it must not disturb it, nor each other; where the layers are known they cannot.
+        Sample edit sets are asked in the same batch and must get the answers that they get alone; where the layers
+        guarantee that, it is skipped.
         """
         sets: list[EditSet] = [np.arange(0), *(() if oracle.proves_locality else edits.sample_sets())]
         truths = [logits]

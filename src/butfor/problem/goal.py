@@ -68,7 +68,7 @@ class Goal:
 
     @property
     def lead(self) -> float:
-        """What the lead over every other class must be at least: necessary, and without a probability enough."""
+        """A lead over every other class that is necessary; also sufficient if no probability is asked for."""
         if self.probability is None or self.probability <= 0.5:
             return self.least
         # p / (1 - p) is the ratio to all other classes together, so to each of them it is no less.
@@ -113,7 +113,7 @@ class Goal:
         return mine - others if self.wanted is None else others - mine
 
     def pairs(self, num_classes: int, before: int) -> NDArray[np.float64]:
-        """The differences of two scores that the margin is the least or the largest of, one in each row."""
+        """A row per other class, a difference of two logits: the margin is their minimum, or maximum for a wanted class."""
         own = before if self.label is None else self.label
         others = np.delete(np.eye(num_classes), own, axis=0)
         differences: NDArray[np.float64] = np.eye(num_classes)[own] - others

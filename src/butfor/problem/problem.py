@@ -52,7 +52,7 @@ class Problem:
 
     Attributes:
         predictor: the user's model.
-        oracle: answers by true deletion on the neighbourhood.
+        oracle: answers by making the edits in the neighbourhood.
         edits: the allowed edits; ``edits.neighbourhood`` is where they are.
         goal: what counts as something else.
         logits: the target's logits on the intact graph.

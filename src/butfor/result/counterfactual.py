@@ -48,7 +48,7 @@ class Counterfactual:
         after: the verified prediction after the edits; None where nothing was found.
         edits: what is deleted, added and changed, in this order.
         cost: what the edits cost; their number where no other costs were given.
-        lower_bound: proved: nothing that costs less changes the prediction. None: nothing does.
+        lower_bound: proved: no cheaper set of edits reaches the goal. None: it is proved that no set does.
         task: "node", "link" or "graph".
         nodes: nodes in the target's neighbourhood.
         edges: edges in it, each undirected edge counted once.

@@ -47,8 +47,8 @@ class Settled:
 def to_verify(problem: Problem, proposal: Proposal) -> list[EditSet]:
     """The edit sets that must be seen on the whole graph before a proposal is believed.
 
-    The best candidate; and, where more is proved than that one edit is needed and it does not follow from the layers
-    that the neighbourhood is all that matters, sets that would show if it were not.
+    The best candidate. If the proposal also claims a proof, and the layers do not guarantee that nothing beyond the
+    neighbourhood matters, some sample sets too: they would reveal a neighbourhood that is too small.
     """
     sets: list[EditSet] = list(proposal.candidates[:1])
     trivial = not proposal.exhausted and proposal.lower_bound <= problem.least_cost

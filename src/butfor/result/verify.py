@@ -1,4 +1,4 @@
-"""Verification: the one place where an edit set becomes a counterfactual, or does not."""
+"""Verification: run the model on the whole graph after the edits, and ask the problem whether that is the goal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Verified", "verify", "verify_many"]
 
-# Runs of the model among which targets are distributed: one for each bit of a number.
+# At most this many shared runs: which targets take part in which is kept in the bits of a uint64.
 RUNS = 64
 
 
@@ -51,8 +51,8 @@ def verify_many(asked: Sequence[tuple[Problem, EditSet]], runs: int = RUNS) -> l
     """Verify edit sets of several problems in as few runs of the model on the whole graph as possible.
 
     Targets share a run where no edit of one lies in the neighbourhood of another and the model is known to look no
-    further (`Oracle.proves_locality`), so that an edit there has no effect. A target that shares a run and does not get
-    the logits, or the outcome, that its search was told is looked at alone before that is believed.
+    further (`Oracle.proves_locality`), so that an edit there has no effect. If a
+    target's logits or outcome in a shared run differ from what its search saw, it is run again alone.
     """
     expected = _expected(asked)
     results: dict[int, Verified] = {}
@@ -69,7 +69,7 @@ def verify_many(asked: Sequence[tuple[Problem, EditSet]], runs: int = RUNS) -> l
 
 
 def _expected(asked: Sequence[tuple[Problem, EditSet]]) -> list[Tensor]:
-    """What the oracles say of these sets, each asked alone: beside others, what is missing may not be missed."""
+    """What the oracles say of these sets, each asked alone: in a batch, copies could hide that something is missing."""
     return [problem.oracle.logits([(problem.edits, pack([chosen]))])[0][0] for problem, chosen in asked]
 
 

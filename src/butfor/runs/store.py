@@ -38,8 +38,8 @@ __all__ = ["Outcome", "Run", "RunOfGraphs", "Store", "check_output_path", "read_
 class Run:
     """What all results of one file have in common.
 
-    The budget is not part of it: it says when to stop, not what is asked. ``defaults`` holds the default of each
-    setting of the method.
+    It is not written down by itself: every result repeats it, and `difference` compares. The budget is not part of it:
+    it says when to stop, not what is asked. ``defaults`` holds the default of each setting of the method.
     """
 
     graph_id: str
