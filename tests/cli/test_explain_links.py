@@ -12,6 +12,7 @@ import butfor
 from butfor.cli import main
 from butfor.datasets import load_graph
 from butfor.runs import read_results
+from printed_tables import metric_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,10 +53,10 @@ def test_links_shown_drawn_and_measured(tasks: Path, tmp_path: Path, capsys: Cap
     assert picture.read_bytes().startswith(b"\x89PNG")
     capsys.readouterr()
     assert main(["evaluate", str(path), *LINKS]) == 0
-    row = capsys.readouterr().out.splitlines()[-1].split()
-    assert row[:2] == ["links.jsonl:", "exact"]
-    assert row[2].endswith("/2")
-    assert row[-2:] == ["–", "–"]
+    (row,) = metric_rows(capsys.readouterr().out)
+    assert row["method"] == "links.jsonl: exact"
+    assert row["found"].endswith("/2")
+    assert row["acc."] == row["strict"] == "–"
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,25 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+from butfor.datasets.registry import DATASETS, LOADERS, registry
 from butfor.datasets.wording import expected_files, expected_folders, expected_graphs, expected_tables, one_of
 
 
-def test_the_words_are_those_of_the_built_in_lines() -> None:
+DATASETS_IN_WORDS = ("tree-cycles", "tree-grid", "ba-shapes", "ba-2motifs")
+FORMATS_IN_WORDS = (".npz", ".csv", ".parquet", ".pt", "ind.*.graph", "*_graph_indicator.txt")
+
+
+def test_the_words_are_those_of_the_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Those of a few lines to the letter, whatever others there are.
+    datasets, loaders = dict(registry.datasets), list(registry.loaders)
+    monkeypatch.setattr(registry, "_datasets", {name: datasets[name] for name in DATASETS_IN_WORDS})
+    shown = [loader for loader in loaders if (loader.suffix or loader.marker) in FORMATS_IN_WORDS]
+    assert len(shown) == len(FORMATS_IN_WORDS)
+    unnamed = [loader for loader in loaders if not loader.suffix and not loader.called]
+    assert unnamed  # a special case of another format is not mentioned
+    monkeypatch.setattr(registry, "_loaders", [*shown, *unnamed])
     assert expected_graphs() == (
         "tree-cycles, tree-grid, ba-shapes or ba-2motifs; a file (.npz, .csv, .parquet, .pt); "
         "or a folder with the raw files of a Planetoid or a TUDataset."
@@ -20,6 +35,20 @@ def test_the_words_are_those_of_the_built_in_lines() -> None:
     )
     assert expected_folders() == "a Planetoid (ind.*.graph) or a TUDataset (*_graph_indicator.txt)"
     assert one_of(["a"]) == "a"
+
+
+def test_every_built_in_line_is_in_the_words() -> None:
+    for dataset in DATASETS:
+        assert dataset.name in expected_graphs()
+    for loader in LOADERS:
+        for words in (expected_graphs(), expected_files()):
+            assert loader.suffix in words
+            assert loader.called in words
+        if loader.suffix:
+            assert (f"{loader.suffix} (with nodes=)" in expected_files()) == loader.node_table
+            assert (loader.suffix in expected_tables()) == loader.node_table
+        if loader.called:
+            assert f"{loader.called} ({loader.marker})" in expected_folders()
 
 
 def test_reading_the_registry_for_a_help_text_imports_nothing_heavy() -> None:

@@ -107,9 +107,13 @@ def test_every_room_of_the_house_is_in_its_plan() -> None:
 def test_signs_on_the_support_page_are_those_of_its_benchmark() -> None:
     support = runpy.run_path(str(ROOT / "benchmarks" / "support.py"))
     page = (ROOT / "docs" / "support.md").read_text()
-    rows = re.findall(r"^\|.*\|$", page, flags=re.MULTILINE)[2:]
+    headings, _, *rows = re.findall(r"^\|.*\|$", page, flags=re.MULTILINE)
+    columns = [heading.strip() for heading in headings.strip("|").split("|")[3:]]
+    lacking = [name for name in support["METHODS"] if name not in columns]
+    assert not lacking, f"docs/support.md lacks {', '.join(lacking)}; run python -m benchmarks.support --write"
+    assert columns == list(support["METHODS"])
     cells = [row.strip("|").split("|")[3:] for row in rows]
-    assert all(len(signs) == len(support["METHODS"]) for signs in cells)
+    assert all(len(signs) == len(columns) for signs in cells)
     assert {sign.strip() for signs in cells for sign in signs} <= set(support["SIGNS"])
     for sign, meaning in support["SIGNS"].items():
         assert f"- `{sign}`: {meaning}\n" in page

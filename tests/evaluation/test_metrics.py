@@ -137,7 +137,7 @@ def test_graphs_that_do_not_belong_to_the_results_are_refused() -> None:
 
 def test_a_record_holds_every_value_in_full_precision() -> None:
     record = evaluate(RESULTS).record()
-    assert record == {
+    known = {
         "found": 3,
         "total": 4,
         "fidelity": 0.25,
@@ -147,6 +147,11 @@ def test_a_record_holds_every_value_in_full_precision() -> None:
         "sparsity_std": sparsity(RESULTS).std,
         "accuracy": None,
         "strict_accuracy": None,
+    }
+    assert {column: record[column] for column in known} == known
+    assert [column for column in record if not column.endswith("_std")] == ["found", "total", *METRICS]
+    assert {column for column in record if column.endswith("_std")} <= {
+        f"{name}_std" for name, metric in METRICS.items() if metric.show_std
     }
     assert json.loads(json.dumps(record, allow_nan=False)) == record
     (row,) = csv.DictReader(io.StringIO(Table("t", "t", (), (), (record,)).csv()))

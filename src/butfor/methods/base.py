@@ -112,18 +112,20 @@ def _check_value(name: str, value: object, kind: Any) -> None:
     parts = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
     if (value is None and types.NoneType in parts) or (isinstance(value, str) and _words(parts)):
         return
-    if _words(parts) and not is_whole(value):
-        raise InputError(f"{name} is {value!r}; give one of the words for it")
     checks: dict[Any, tuple[bool, str]] = {
         int: (is_whole(value), "a whole number"),
         float: (is_finite(value), "a finite number"),
         bool: (isinstance(value, bool), "True or False"),
         Method: (isinstance(value, Method), "a method such as butfor.Greedy()"),
     }
-    for part in parts:
-        fits, what = checks.get(part, (True, ""))
-        if not fits:
-            raise InputError(f"{name} is {value!r}; give {what}{' or None' if types.NoneType in parts else ''}")
+    plain = [checks[part] for part in parts if part in checks]
+    if any(fits for fits, _ in plain):
+        return
+    if _words(parts) and not is_whole(value):
+        raise InputError(f"{name} is {value!r}; give one of the words for it")
+    if plain and all(part in checks or part is types.NoneType or _words((part,)) for part in parts):
+        expected = [*(what for _, what in plain), *(["None"] if types.NoneType in parts else [])]
+        raise InputError(f"{name} is {value!r}; give {' or '.join(expected)}")
 
 
 def _words(parts: tuple[Any, ...]) -> bool:

@@ -156,7 +156,7 @@ class ProblemBuilder:
     def _oracles(self, hops: int | None, local: bool) -> tuple[Oracle, ...]:
         """The oracles that may answer, the quickest first.
 
-        A node or link that is searched on the whole graph may depend on all of it: edited copies must not share a run.
+        A node or link that is searched on the whole graph may depend on all of it: edited copies must not share runs.
         """
         quick = () if self._fast is None else (self._fast,)
         together = (self._general,) if hops is not None or self.predictor.call.wants_batch else ()

@@ -113,7 +113,7 @@ class Goal:
         return mine - others if self.wanted is None else others - mine
 
     def pairs(self, num_classes: int, before: int) -> NDArray[np.float64]:
-        """A row per other class, a difference of two logits: the margin is their minimum, or maximum for a wanted class."""
+        """A row per other class, a difference of logits: the margin is the least, or the largest for a wanted class."""
         own = before if self.label is None else self.label
         others = np.delete(np.eye(num_classes), own, axis=0)
         differences: NDArray[np.float64] = np.eye(num_classes)[own] - others
