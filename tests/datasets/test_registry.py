@@ -155,7 +155,9 @@ def test_a_folder_is_recognised_by_its_marker(tmp_path: Path) -> None:
 
     register_loader(read, marker="*.sizes", called="a toy folder")
     (tmp_path / "raw").mkdir()
-    with pytest.raises(GraphError, match=r"a TUDataset \(\*_graph_indicator\.txt\).* or a toy folder \(\*\.sizes\), nei"):
+    with pytest.raises(
+        GraphError, match=r"a TUDataset \(\*_graph_indicator\.txt\).* or a toy folder \(\*\.sizes\), nei"
+    ):
         load_graphs(tmp_path)
     (tmp_path / "raw" / "a.sizes").write_text("3 5")
     assert [graph.num_nodes for graph in load_graphs(tmp_path)] == [3, 5]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-
-import pytest
+from typing import TYPE_CHECKING
 
 from butfor.datasets.registry import DATASETS, LOADERS, registry
 from butfor.datasets.wording import expected_files, expected_folders, expected_graphs, expected_tables, one_of
+
+if TYPE_CHECKING:
+    import pytest
 
 
 DATASETS_IN_WORDS = ("tree-cycles", "tree-grid", "ba-shapes", "ba-2motifs")

@@ -1,10 +1,14 @@
-"""The recipes of CONTRIBUTING.md, followed to the letter in packages outside `src/`: what they promise happens."""
+"""The recipes of CONTRIBUTING.md, followed to the letter: in packages outside `src/`, and in a copy of the repository.
+
+What they promise happens, and no other test breaks.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +16,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+# Whoever tries the first recipe in the repository itself has no use for tests that do so elsewhere.
+elsewhere = pytest.mark.skipif(
+    (ROOT / "src" / "butfor" / "methods" / "first_edge.py").exists(), reason="the recipe is followed in the repository"
+)
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 
@@ -78,6 +86,7 @@ def butfor(site: Path, cwd: Path, *lines: str) -> list[tuple[int, str, str]]:
     return [tuple(json.loads(line)) for line in python(site, COMMANDS, *lines, cwd=cwd).splitlines()]
 
 
+@elsewhere
 def test_the_method_passes_the_contract_and_is_in_the_list_of_all_tests(site: Path) -> None:
     told = python(
         site,
@@ -118,6 +127,7 @@ def test_method_and_loader_work_on_the_command_line(site: Path, tmp_path: Path) 
     assert told[-1][2].strip() == "error: chunk is 0; give at least 1"
 
 
+@elsewhere
 def test_without_the_package_neither_method_nor_dataset_is_known(tmp_path: Path) -> None:
     method, dataset = butfor(tmp_path, tmp_path, "explain --method first-edge", "datasets toy-ring")
     assert method[0] == dataset[0] == 2
@@ -141,6 +151,169 @@ def test_the_metric_has_a_column(site: Path, tmp_path: Path) -> None:
     *_, headings, row = told.splitlines()
     assert headings.endswith("work ▼")
     assert row.split()[-1] == f"{mean:.0f}"
+
+
+METRIC = '''def proved(results: Sequence[Counterfactual]) -> float:
+    """Of the targets, the share whose counterfactual is proved to be the best; 0 to 1, high is good."""
+    return sum(result.status is Status.OPTIMAL for result in results) / len(results) if results else math.nan
+
+
+'''
+LOADER = '''"""Adjacency lists: on each line a node and its neighbours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch_geometric.data import Data
+
+from butfor.boundary.reading import read_bytes, reading
+from butfor.graph.validate import validate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["read_adj"]
+
+
+def read_adj(path: Path) -> Data:
+    """Read a graph in which every node has one feature, the same for all.
+
+    Raises:
+        GraphError: the file cannot be read.
+    """
+    content = read_bytes(path)
+    with reading(path, kind="as .adj"):
+        lines = [list(map(int, line.split())) for line in content.decode().splitlines()]
+        edge_index = torch.tensor([(line[0], node) for line in lines for node in line[1:]]).T
+        data = Data(x=torch.ones(len(lines), 1), edge_index=edge_index)
+    validate(data)
+    return data
+'''
+
+
+def insert(path: Path, after: str, text: str) -> None:
+    """Put a text behind the only place where this one stands."""
+    before, behind = path.read_text().split(after)
+    path.write_text(before + after + text + behind)
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the repository with a method, a metric and a file format more, as the recipes add them."""
+    copy = tmp_path_factory.mktemp("copy") / "repository"
+    # With the kernels that numba has compiled (files keep their times, so it finds them up to date), but without what
+    # another process may be writing just now.
+    passing = shutil.ignore_patterns("*.pyc*", "*.tmp.*")
+    for folder in ("src", "tests", "benchmarks", "docs"):
+        shutil.copytree(ROOT / folder, copy / folder, ignore=passing)
+    for name in ("pyproject.toml", "README.md", "CONTRIBUTING.md"):
+        shutil.copy2(ROOT / name, copy)
+    package = copy / "src" / "butfor"
+
+    _, code = block("python", "# first_edge/search.py").split("\n", 1)
+    (package / "methods" / "first_edge.py").write_text(f'"""The first edge that does it."""\n\n{code}')
+    methods = package / "methods" / "__init__.py"
+    line = "from butfor.methods.exact import Exact as Exact\n"
+    insert(methods, line, "from butfor.methods.first_edge import FirstEdge as FirstEdge\n")
+    insert(methods, '        "exact": Exact,\n', '        "first-edge": FirstEdge,\n')
+    line = "from .methods import Exact as Exact\n"
+    insert(package / "__init__.pyi", line, "from .methods import FirstEdge as FirstEdge\n")
+    line = "| method | on the command line | what it does |\n|---|---|---|\n"
+    insert(copy / "README.md", line, "| `FirstEdge` | `first-edge` | the first single edit that reaches the goal |\n")
+
+    metrics = package / "evaluation" / "metrics.py"
+    columns = "# The columns, from left to right.\n"
+    metrics.write_text(metrics.read_text().replace(columns, METRIC + columns))
+    line = "on_graphs=marked_only),\n"
+    insert(metrics, line, '    Metric("proved", proved, "proved", better="high"),\n')
+
+    (package / "datasets" / "adj.py").write_text(LOADER)
+    line = '    Loader("butfor.datasets.pt:read_pt", suffix=".pt"),\n'
+    insert(package / "datasets" / "registry.py", line, '    Loader("butfor.datasets.adj:read_adj", suffix=".adj"),\n')
+    return copy
+
+
+def in_copy(repository: Path, *command: str) -> str:
+    """What a command prints in the copy, whose package is the one that is imported."""
+    settings = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    done = subprocess.run(
+        [sys.executable, *command],
+        env={**settings, "PYTHONPATH": str(repository / "src")},
+        cwd=repository,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def passed(repository: Path, *arguments: str) -> int:
+    """How many tests pass in the copy; none may fail."""
+    temporary = repository.parent / "temporary"
+    told = in_copy(
+        repository, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"--basetemp={temporary}", *arguments
+    )
+    (count,) = re.findall(r"(\d+) passed", told)
+    return int(count)
+
+
+@elsewhere
+@pytest.mark.slow
+def test_a_copy_of_the_repository_has_what_the_recipes_add(repository: Path) -> None:
+    (repository / "ring.adj").write_text("0 1 2\n1 0 2\n2 0 1\n")
+    told = in_copy(
+        repository,
+        "-c",
+        "import butfor; from butfor.datasets import load_graph; from butfor.evaluation import evaluate\n"
+        "print(butfor.__file__, butfor.FirstEdge(), load_graph('ring.adj').num_edges, *evaluate([]).values)",
+    )
+    place, method, edges, *metrics = told.split()
+    assert Path(place) == repository / "src" / "butfor" / "__init__.py"
+    assert (method, edges) == ("FirstEdge(chunk=16)", "6")
+    assert metrics[-1] == "proved"
+
+
+NOT_LONG = ("-m", "not slow and not published")
+
+
+@elsewhere
+@pytest.mark.slow
+def test_a_method_that_is_added_passes_what_its_recipe_names(repository: Path) -> None:
+    assert passed(repository, "tests/test_testing.py", "-k", "first-edge", "-m", "") >= 9
+    document = "tests/end_to_end/test_documents.py"
+    assert passed(repository, document, "-k", "table_of_methods") == 1
+    # What the new method can do has not been tried yet, and the test says how that is done.
+    with pytest.raises(
+        AssertionError, match=r"docs/support\.md lacks FirstEdge; run python -m benchmarks\.support --wr"
+    ):
+        passed(repository, document, "-k", "support_page")
+
+
+@elsewhere
+@pytest.mark.slow
+def test_a_metric_that_is_added_breaks_no_test(repository: Path) -> None:
+    files = ("tests/evaluation", "tests/cli/test_evaluate.py", "tests/cli/test_explain_links.py")
+    assert passed(repository, *files, *NOT_LONG) > 50
+
+
+@elsewhere
+@pytest.mark.slow
+def test_a_file_format_that_is_added_breaks_no_test(repository: Path) -> None:
+    assert passed(repository, "tests/datasets", "tests/cli/test_datasets.py", *NOT_LONG) > 300
+
+
+@elsewhere
+@pytest.mark.slow
+def test_what_is_added_passes_the_checks_of_the_source(repository: Path) -> None:
+    in_copy(repository, "-m", "ruff", "format", "--check", "--no-cache", "src")
+    in_copy(repository, "-m", "ruff", "check", "--no-cache", "src")
+    in_copy(repository, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()", "--no-cache")
+    if (ROOT / ".mypy_cache").is_dir():  # from nothing it takes half a minute
+        shutil.copytree(ROOT / ".mypy_cache", repository / ".mypy_cache")
+    in_copy(repository, "-m", "mypy")
 
 
 def test_every_path_that_a_recipe_names_is_there() -> None:

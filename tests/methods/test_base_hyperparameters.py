@@ -22,7 +22,7 @@ WHOLE = [
     (name, field)
     for name, method in ALL.items()
     for field, kind in field_types(type(method)).items()
-    if int in (kind, *get_args(kind))
+    if int in (kind, *get_args(kind)) and float not in get_args(kind)
 ]
 
 
