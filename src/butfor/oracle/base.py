@@ -72,6 +72,10 @@ class Oracle(ABC):
     ) -> Tensor:
         """The scores after prefix ``i`` and candidate ``j``, for j from pointers[i] to pointers[i + 1]."""
 
+    def refusal(self, edits: Edits) -> str:  # noqa: ARG002
+        """Why it cannot answer for these edits; empty where it can."""
+        return ""
+
     @property
     def proves_locality(self) -> bool:
         """Whether it follows from the model's layers that nothing beyond the neighbourhood matters to the target."""

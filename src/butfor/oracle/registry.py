@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from butfor.oracle.gcn.oracle import gcn_oracle
+from butfor.oracle.program.oracle import program_oracle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["FAST_ORACLES", "fast_oracle"]
 
 # Builders, the first that fits wins: each returns None for a model that it does not recognise.
-FAST_ORACLES: list[Callable[[ModelOracle], Oracle | None]] = [gcn_oracle]
+FAST_ORACLES: list[Callable[[ModelOracle], Oracle | None]] = [gcn_oracle, program_oracle]
 
 
 def fast_oracle(general: ModelOracle) -> Oracle | None:

@@ -20,7 +20,6 @@ lost all its edges. Values that a layer keeps of a deleted edge do not matter: n
 
 from __future__ import annotations
 
-import sys
 import threading
 from contextlib import contextmanager
 from functools import cached_property
@@ -31,6 +30,8 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import scatter, softmax
+
+from butfor.oracle.replaced import replaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,27 +68,11 @@ def soft_edges(model: nn.Module, edge_index: Tensor, weights: Tensor, counted: T
             carry ``weights``; by default the same.
     """
     mode = _SoftReductions(edge_index, weights, counted)
-    replaced: list[tuple[Callable[..., Any], Callable[..., Any]]] = [(softmax, mode.softmax)]
+    others: list[tuple[Callable[..., Any], Callable[..., Any]]] = [(softmax, mode.softmax)]
     if counted is not None:
-        replaced.append((gcn_norm, mode.gcn_norm))
-    with _replaced(model, replaced), mode:
+        others.append((gcn_norm, mode.gcn_norm))
+    with replaced(model, others), mode:
         yield
-
-
-@contextmanager
-def _replaced(model: nn.Module, pairs: list[tuple[Callable[..., Any], Callable[..., Any]]]) -> Iterator[None]:
-    """Let the modules that define the model's layers see other functions under the names they imported."""
-    names = {kind.__module__ for module in model.modules() for kind in type(module).__mro__}
-    spaces = [vars(sys.modules[name]) for name in names if name in sys.modules]
-    held = [(space, name, value) for space in spaces for name, value in list(space.items())]
-    found = [(space, name, old, new) for space, name, value in held for old, new in pairs if value is old]
-    try:
-        for space, name, _, new in found:
-            space[name] = new
-        yield
-    finally:
-        for space, name, old, _ in found:
-            space[name] = old
 
 
 class _SoftReductions(TorchFunctionMode):

@@ -104,7 +104,7 @@ class ProblemBuilder:
         while True:
             edits, note, local = self._edits(target, hops, logits, prefetched)
             for oracle in self._oracles(hops, local):
-                if self._agrees(oracle, edits, logits):
+                if not oracle.refusal(edits) and self._is_trusted(oracle, edits, logits):
                     if target and hops is None:
                         note = f"{WHOLE_GRAPH} {note}".strip()
                     return Problem(self.predictor, oracle, edits, self.goal, logits, seed, note)
@@ -173,6 +173,15 @@ class ProblemBuilder:
     @cached_property
     def _one_at_a_time(self) -> Oracle:
         return ModelOracle(self.predictor, can_batch=False)
+
+    def _is_trusted(self, oracle: Oracle, edits: Edits, logits: Tensor) -> bool:
+        """Whether the oracle agrees with the whole graph, and the model itself does on the neighbourhood.
+
+        A program does what the model did once. Where it does not follow from the layers that the model always does
+        that, the model must do it on edited copies too.
+        """
+        shown = oracle.proves_locality or oracle in (self._general, self._one_at_a_time)
+        return self._agrees(oracle, edits, logits) and (shown or self._agrees(self._general, edits, logits))
 
     def _agrees(self, oracle: Oracle, edits: Edits, logits: Tensor) -> bool:
         """Whether the oracle says of the intact neighbourhood what the model says of the whole graph.

@@ -20,6 +20,7 @@ from butfor.edits.edits import pack as pack_sets
 from butfor.oracle.base import Influence, Oracle, Relaxation
 from butfor.oracle.gcn.layout import Batch, ReceptiveField
 from butfor.oracle.gcn.stack import FirstProduct, Stack
+from butfor.oracle.ties import nearly_tied
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,9 +39,6 @@ __all__ = ["GCNOracle", "gcn_oracle"]
 # How many edit sets make up for the start of a thread, and how many of them a prefix is as much work as.
 WORTH_A_THREAD = 4096
 PREFIX_WORK = 32
-
-# Rounding in float32 moves logits by about a tenth of this.
-NEARLY_A_TIE = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +105,7 @@ class GCNOracle(Oracle):
         else:
             run((0, len(prefixes)))
         logits = torch.from_numpy(out)
-        close = _nearly_tied(out)
+        close = nearly_tied(out)
         if len(close):
             rows = np.searchsorted(pointers, close, side="right") - 1
             sets = np.concatenate([prefixes[rows], candidates[close, None]], axis=1)
@@ -214,13 +212,6 @@ def gcn_oracle(general: ModelOracle) -> GCNOracle | None:
         # Degrees could become negative, and then the model's own NaN is the truth.
         return None
     return GCNOracle(general, stack.layers(), FirstProduct(stack.convolutions[0].lin, general.graph.x))
-
-
-def _nearly_tied(logits: NDArray[Any]) -> NDArray[np.int64]:
-    """The rows whose first and second class are so close that rounding could swap them."""
-    second, first = np.partition(logits, -2, axis=1)[:, -2:].T
-    nearly: NDArray[np.int64] = np.flatnonzero(first - second <= NEARLY_A_TIE * (1 + np.abs(first)))
-    return nearly
 
 
 class _GCNRelaxation(Relaxation):

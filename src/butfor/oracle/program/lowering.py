@@ -1,0 +1,646 @@
+"""From recorded operations to steps on rows.
+
+Each tensor of a trace is one of three things: *rows*, a value with a row for each node or edge along one of its axes;
+an *index*, whole numbers or truth values that follow from the edges alone; or a *constant*, such as a weight. Edits
+act in one place only: an edge that is gone is an entry that no reduction counts. So the index tensors are constants of
+the neighbourhood, once it is known which edge each of their entries comes from, and what is left are a few kinds of
+steps. An operation that mixes rows in any other way is `Untraceable`.
+
+Operations that only move numbers (views, slices, permutations, concatenations) are not known one by one: the same
+operation is done to the numbers of the entries, and what it did is read off.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_map
+
+from butfor.oracle.program.steps import Fold, Gather, Linear, Map, Pick, Reduce, Space, Step, Value, made
+from butfor.oracle.program.trace import Ref, Untraceable, refs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from butfor.oracle.program.trace import Operation, Trace
+
+__all__ = ["Index", "Lowering", "Rows"]
+
+_SAME = {"clone", "detach", "alias", "_to_copy", "to", "contiguous", "lift_fresh", "lift_fresh_copy"}
+_MOVES = _SAME | {
+    "view", "reshape", "_unsafe_view", "_reshape_alias", "select", "slice", "narrow", "expand", "expand_as", "t",
+    "transpose", "permute", "movedim", "unsqueeze", "squeeze", "flip", "repeat", "repeat_interleave", "unbind", "split",
+    "split_with_sizes", "chunk", "cat",
+}  # fmt: skip
+_CHOICES = {"index", "index_select", "masked_select", "gather"}
+_UNARY = {
+    "relu", "leaky_relu", "exp", "log", "log1p", "expm1", "sqrt", "rsqrt", "reciprocal", "neg", "abs", "sigmoid",
+    "tanh", "erf", "sign", "isinf", "isnan", "isfinite", "logical_not", "bitwise_not", "sin", "cos", "floor", "clamp",
+    "clamp_min", "clamp_max", "square",
+}  # fmt: skip
+_BINARY = {
+    "add", "sub", "mul", "div", "maximum", "minimum", "pow", "eq", "ne", "lt", "le", "gt", "ge", "logical_and",
+    "logical_or", "bitwise_and", "bitwise_or",
+}  # fmt: skip
+_FOLDS = {"sum", "mean", "amax", "amin", "prod"}
+_REDUCTIONS = {"scatter_add", "index_add", "scatter_reduce", "index_reduce", "scatter"}
+_PRODUCTS = {"mm", "addmm", "bmm", "matmul", "baddbmm"}
+_BATCH_NORMS = {"native_batch_norm": 7, "_native_batch_norm_legit_no_training": 6}  # where their ε stands
+_FRESH = {
+    "new_zeros", "new_ones", "new_full", "new_empty", "zeros_like", "ones_like", "empty_like", "full_like", "fill",
+    "zero",
+}  # fmt: skip
+# Sizes and checks: they decide what the code does, and say nothing of single rows.
+_QUESTIONS = {"_local_scalar_dense", "is_nonzero", "item", "equal", "max", "min", "any", "all", "nonzero"}
+
+# Numbers of rows and columns share one 64-bit integer.
+_SHIFT = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A tensor that has a row for each row of a space, along one of its axes."""
+
+    value: Value
+    axis: int
+    shape: tuple[int, ...]
+
+    @property
+    def space(self) -> Space:
+        """What the rows stand for."""
+        assert self.value.space is not None
+        return self.value.space
+
+    @property
+    def inner(self) -> list[int]:
+        """The shape of one row."""
+        return [size for axis, size in enumerate(self.shape) if axis != self.axis]
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """Whole numbers or truth values that follow from the edges; ``origin`` is the edge column of each entry, or -1."""
+
+    origin: Tensor
+
+
+class Lowering:
+    """Walks the operations of a trace once."""
+
+    def __init__(self, trace: Trace, num_nodes: int) -> None:
+        self.trace = trace
+        self.nodes = Space("node", num_nodes)
+        self.graph = Space("graph", 1)
+        self._facts: dict[int, Rows | Index] = {}
+        self._edge_spaces: list[Space] = []
+
+    # What is known of the inputs.
+
+    def add_rows(self, name: str, space: Space, editable: bool = False) -> Value:
+        """An input that has a row for each node or edge."""
+        number = self.trace.inputs[name]
+        tensor = self.trace.values[number]
+        value = Value(space, _width(tensor, 0), _flat(tensor, 0), editable=editable)
+        self._facts[number] = Rows(value, 0, tuple(tensor.shape))
+        return value
+
+    def add_edges(self, name: str, columns: NDArray[np.int64]) -> Space:
+        """An edge index, and the edge column that each of its columns is."""
+        self._facts[self.trace.inputs[name]] = Index(torch.from_numpy(columns).expand(2, -1).clone())
+        return self.edge_space(columns)
+
+    def add_labels(self, name: str, columns: NDArray[np.int64]) -> None:
+        """Whole numbers that edges carry, such as their types."""
+        number = self.trace.inputs[name]
+        shape = self.trace.values[number].shape
+        origin = torch.from_numpy(columns).reshape([-1] + [1] * (len(shape) - 1))
+        self._facts[number] = Index(origin.expand(shape).clone())
+
+    def edge_space(self, columns: NDArray[np.int64]) -> Space:
+        """The space of rows along these edges, the same object for the same edges."""
+        made = Space("edge", len(columns), columns)
+        found = next((space for space in self._edge_spaces if space.matches(made)), None)
+        if found is None:
+            self._edge_spaces.append(made)
+        return found or made
+
+    # Walking.
+
+    def run(self) -> Rows:
+        """The output, with all steps that lead to it.
+
+        Raises:
+            Untraceable: saying what it was.
+        """
+        for operation in self.trace.operations:
+            facts = [self._facts.get(ref.number) for ref in refs((operation.args, operation.kwargs))]
+            if any(isinstance(fact, Rows) for fact in facts) or (
+                operation.name in _REDUCTIONS and any(fact is not None for fact in facts)
+            ):
+                self._lower(operation)
+            elif any(fact is not None for fact in facts):
+                self._follow_index(operation)
+        found = self._facts.get(self.trace.output)
+        if not isinstance(found, Rows):
+            raise Untraceable("an output that does not follow from the graph row by row")
+        return found
+
+    def _tensor(self, ref: Ref) -> Tensor:
+        return self.trace.values[ref.number]
+
+    def _fact(self, argument: Any) -> Rows | Index | None:
+        return self._facts.get(argument.number) if isinstance(argument, Ref) else None
+
+    def _rows(self, argument: Any) -> Rows:
+        fact = self._fact(argument)
+        assert isinstance(fact, Rows)
+        return fact
+
+    # Indices.
+
+    def _follow_index(self, operation: Operation) -> None:
+        """Do to the origins of an index what is done to the index."""
+        name, outputs = operation.name, [self.trace.values[number] for number in operation.outputs]
+        if name in _QUESTIONS or name in _FRESH:
+            return
+        if name in _CHOICES:
+            self._choose_from_index(operation, outputs[0])
+            return
+        if name in _MOVES:
+            args, kwargs = tree_map(self._origin, (operation.args, operation.kwargs))
+            args = args[:1] if name == "_to_copy" else args
+            moved = args[0] if name in _SAME else operation.function(*args, **kwargs)
+            for number, origin in zip(operation.outputs, _several(moved), strict=True):
+                self._put_index(number, origin)
+            return
+        for ref in refs((operation.args, operation.kwargs)):
+            fact = self._fact(ref)
+            if name in _UNARY | _BINARY and isinstance(fact, Index) and fact.origin.shape == outputs[0].shape:
+                self._put_index(operation.outputs[0], fact.origin)
+                return
+        raise Untraceable(f"the operation {name} on the edges")
+
+    def _origin(self, argument: Any) -> Any:
+        if not isinstance(argument, Ref):
+            return argument
+        fact = self._fact(argument)
+        return fact.origin if isinstance(fact, Index) else torch.full(self._tensor(argument).shape, -1)
+
+    def _put_index(self, number: int, origin: Tensor) -> None:
+        tensor = self.trace.values[number]
+        if not tensor.is_floating_point():
+            self._facts[number] = Index(origin)
+        elif tensor.dim() == 1:
+            # Numbers of nodes as features.
+            space = self.edge_space(origin.numpy())
+            self._facts[number] = Rows(Value(space, 1, _flat(tensor, 0)), 0, tuple(tensor.shape))
+        else:
+            raise Untraceable("numbers of nodes used as features")
+
+    def _choose_from_index(self, operation: Operation, output: Tensor) -> None:
+        """Entries of an index by a constant or another index; or rows of a constant by an index."""
+        first, rest = (
+            operation.args[0],
+            tree_map(
+                lambda argument: self._tensor(argument) if isinstance(argument, Ref) else argument, operation.args[1:]
+            ),
+        )
+        fact = self._fact(first)
+        if isinstance(fact, Index):
+            self._put_index(operation.outputs[0], operation.function(fact.origin, *rest, **operation.kwargs))
+            return
+        chosen = [self._fact(ref) for ref in refs(operation.args[1:])]
+        index = [one.origin for one in chosen if isinstance(one, Index)]
+        if len(index) != 1 or index[0].dim() != 1 or operation.name not in ("index", "index_select"):
+            raise Untraceable(f"the operation {operation.name} on the edges")
+        axis = operation.args[1] if operation.name == "index_select" else 0
+        if not output.is_floating_point():
+            if output.dim() != 1:
+                raise Untraceable("a table of whole numbers looked up by edges")
+            self._facts[operation.outputs[0]] = Index(index[0])
+            return
+        space = self.edge_space(index[0].numpy())
+        value = Value(space, _width(output, axis), _flat(output, axis))
+        self._facts[operation.outputs[0]] = Rows(value, axis, tuple(output.shape))
+
+    # Rows.
+
+    def _lower(self, operation: Operation) -> None:
+        name = operation.name
+        if name in _FRESH:
+            return
+        if name in ("max", "min") and len(operation.args) > 1 and isinstance(operation.args[1], int):
+            self._fold(operation, f"a{name}")
+            return
+        if name in _QUESTIONS:
+            raise Untraceable("a decision that depends on the values of nodes")
+        if name == "index_put" and all(self._tensor(ref).numel() == 0 for ref in refs(operation.args[1:3])):
+            # Nothing is put, such as the weights of self-loops where there are none.
+            fact = self._fact(operation.args[0])
+            if fact is not None:
+                self._facts[operation.outputs[0]] = fact
+            return
+        if name in _REDUCTIONS:
+            self._reduce(operation)
+        elif name == "edge_softmax":
+            self._softmax(operation)
+        elif name in _SAME:
+            self._facts[operation.outputs[0]] = self._rows(operation.args[0])
+        elif name in _CHOICES | {"embedding"}:
+            self._gather(operation)
+        elif name in _MOVES:
+            self._move(operation)
+        elif name in _UNARY | _BINARY | {"where", "masked_fill", "rsub"}:
+            self._map(operation)
+        elif name in _PRODUCTS:
+            self._multiply(operation)
+        elif name in _FOLDS:
+            self._fold(operation)
+        elif name in _BATCH_NORMS:
+            self._batch_norm(operation)
+        else:
+            raise Untraceable(f"the operation {name}")
+
+    def _put(self, operation: Operation, step: Step, space: Space, axis: int, fixed: bool | None = None) -> None:
+        """The output of an operation is what this step computes."""
+        number = operation.outputs[0]
+        tensor = self.trace.values[number]
+        fixed = all(value.fixed for value in step.inputs) if fixed is None else fixed
+        width = _width(tensor, axis)
+        if fixed:
+            gathered = step if isinstance(step, Gather) and len(step.source) == space.size else None
+            value = Value(space, width, _flat(tensor, axis), gathered=gathered)
+        else:
+            value = Value(space, width, step=step)
+        self._facts[number] = Rows(value, axis, tuple(tensor.shape))
+
+    def _operand(
+        self, argument: Any, space: Space, shape: tuple[int, ...], axis: int
+    ) -> tuple[Value, NDArray[np.int64] | None]:
+        """An argument that is broadcast to a shape with rows along ``axis``; and which column each output reads."""
+        tensor = self._tensor(argument) if isinstance(argument, Ref) else torch.tensor(float(argument)).double()
+        own = axis - (len(shape) - tensor.dim())  # where its rows would be
+        fact = self._fact(argument)
+        inner = list(tensor.shape)
+        if isinstance(fact, Index):
+            raise Untraceable("numbers of nodes used as features")
+        if isinstance(fact, Rows):
+            if fact.axis != own or not fact.space.matches(space):
+                raise Untraceable("values of different rows combined")
+            value = fact.value
+            inner[own] = 1
+        elif own >= 0 and tensor.dim() and tensor.shape[own] == space.size != 1:
+            value = Value(space, _width(tensor, own), _flat(tensor, own))
+            inner[own] = 1
+        else:
+            value = Value(None, tensor.numel(), tensor.detach().double().reshape(1, -1).numpy())
+        trailing = [1 if i == axis else size for i, size in enumerate(shape)]
+        columns = torch.arange(value.width).reshape(inner).expand(trailing).reshape(-1).numpy()
+        plain = len(columns) == value.width and np.array_equal(columns, np.arange(value.width))
+        return value, None if plain else columns
+
+    def _map(self, operation: Operation) -> None:
+        code, arguments, parameters = _as_map(operation)
+        shape = tuple(self.trace.values[operation.outputs[0]].shape)
+        first = next(fact for argument in arguments if isinstance(fact := self._fact(argument), Rows))
+        axis = first.axis + len(shape) - len(first.shape)
+        pairs = [self._operand(argument, first.space, shape, axis) for argument in arguments]
+        step = Map([value for value, _ in pairs], code, [columns for _, columns in pairs], parameters)
+        self._put(operation, step, first.space, axis)
+
+    def _move(self, operation: Operation) -> None:
+        """Find out where each number goes, by moving the numbers' own numbers."""
+        if operation.name == "cat" and self._cat_rows(operation):
+            return
+        arguments = {ref.number: ref for ref in refs((operation.args, operation.kwargs))}
+        first = next(fact for ref in arguments.values() if isinstance(fact := self._fact(ref), Rows))
+        space = first.space
+        values: list[Value] = []
+        ids: dict[int, Tensor] = {}
+        total = 0
+        for number, ref in arguments.items():
+            fact, tensor = self._fact(ref), self._tensor(ref)
+            if fact is None and tensor.dim() == len(first.shape) and tensor.shape[first.axis] == space.size:
+                constant = Value(space, _width(tensor, first.axis), _flat(tensor, first.axis))
+                fact = Rows(constant, first.axis, tuple(tensor.shape))
+            if not isinstance(fact, Rows) or not fact.space.matches(space):
+                raise Untraceable("rows of different kinds put together")
+            own = torch.arange(fact.value.width).reshape(fact.inner) + total
+            row = (torch.arange(space.size) << _SHIFT).reshape([-1] + [1] * len(fact.inner))
+            ids[number] = (row + own).movedim(0, fact.axis)
+            values.append(fact.value)
+            total += fact.value.width
+        args, kwargs = tree_map(
+            lambda one: ids[one.number] if isinstance(one, Ref) else one, (operation.args, operation.kwargs)
+        )
+        for number, grid in zip(operation.outputs, _several(operation.function(*args, **kwargs)), strict=True):
+            self._facts[number] = self._moved(grid, values, space)
+
+    def _cat_rows(self, operation: Operation) -> bool:
+        """Rows of several kinds one behind the other, such as the weights of edges and those of self-loops."""
+        parts, dim = operation.args[0], operation.args[1] if len(operation.args) > 1 else 0
+        facts = [self._fact(part) for part in parts]
+        first = next(fact for fact in facts if isinstance(fact, Rows))
+        if dim % len(first.shape) != first.axis:
+            return False
+        columns = []
+        for part, fact in zip(parts, facts, strict=True):
+            if isinstance(fact, Index) or (
+                isinstance(fact, Rows) and (fact.axis != first.axis or not fact.value.fixed)
+            ):
+                raise Untraceable("rows of different kinds put together")
+            known = fact.space.columns if isinstance(fact, Rows) else None
+            columns.append(np.full(self._tensor(part).shape[dim], -1) if known is None else known)
+        output = self.trace.values[operation.outputs[0]]
+        value = Value(self.edge_space(np.concatenate(columns)), _width(output, dim), _flat(output, dim))
+        self._facts[operation.outputs[0]] = Rows(value, first.axis, tuple(output.shape))
+        return True
+
+    def _moved(self, grid: Tensor, values: list[Value], space: Space) -> Rows:
+        """The value whose numbers stand where the grid says."""
+        candidates: list[tuple[int, NDArray[np.int64], NDArray[np.int64]]] = []
+        for axis in range(grid.dim()):
+            lines = grid.movedim(axis, 0).reshape(grid.shape[axis], _width(grid, axis))
+            row, column = lines >> _SHIFT, lines & ((1 << _SHIFT) - 1)
+            if lines.numel() and bool((row == row[:, :1]).all()) and bool((column == column[:1]).all()):
+                candidates.append((axis, row[:, 0].numpy(), column[0].numpy()))
+        # Where several axes fit (there is one row only), the first is where it was.
+        everything = np.arange(space.size)
+        whole = [candidate for candidate in candidates if np.array_equal(candidate[1], everything)]
+        if not candidates:
+            raise Untraceable("rows mixed with other axes")
+        axis, chosen, columns = (whole or candidates)[0]
+        value = values[0]
+        if len(values) > 1 or not np.array_equal(columns, np.arange(value.width)):
+            starts = np.concatenate([[0], np.cumsum([one.width for one in values])])
+            which = np.searchsorted(starts, columns, side="right") - 1
+            value = made(Pick(values, which, columns - starts[which]), space, len(columns))
+        if not whole:
+            value = made(Gather([value], chosen), self._part(space, chosen), value.width)
+        return Rows(value, axis, tuple(grid.shape))
+
+    def _part(self, space: Space, chosen: NDArray[np.int64]) -> Space:
+        return self.edge_space(space.columns[chosen]) if space.columns is not None else Space("rows", len(chosen))
+
+    def _gather(self, operation: Operation) -> None:
+        """Rows chosen by an index, such as the sender of each edge."""
+        args = operation.args
+        if operation.name == "index_select":
+            axis, index = args[1], args[2]
+        elif operation.name == "embedding":
+            axis, index = 0, args[1]
+        elif operation.name == "index" and sum(one is not None for one in args[1]) == 1:
+            axis, index = next((i, one) for i, one in enumerate(args[1]) if one is not None)
+        else:
+            raise Untraceable(f"the operation {operation.name}")
+        fact, labels = self._fact(args[0]), self._fact(index)
+        if fact is None and isinstance(labels, Rows) and labels.value.fixed and len(labels.shape) == 1:
+            # A table looked up by what nodes carry, such as the embedding of an atom's number.
+            self._put(operation, Gather([labels.value], np.empty(0, np.int64)), labels.space, 0)
+            return
+        if not isinstance(fact, Rows):
+            raise Untraceable("a choice that depends on the values of nodes")
+        found, tensor = self._fact(index), self._tensor(index)
+        if isinstance(found, Rows) or axis % len(fact.shape) != fact.axis or tensor.dim() != 1:
+            if found is None:
+                self._move_by_constant(operation, fact, axis, tensor)
+                return
+            raise Untraceable("a choice that depends on the values of nodes")
+        if tensor.dtype == torch.bool:
+            chosen = tensor.nonzero().view(-1).numpy()
+            space = self._part(fact.space, chosen)
+        else:
+            chosen = tensor.long().numpy()
+            space = (
+                self.edge_space(found.origin.numpy()) if isinstance(found, Index) else self._part(fact.space, chosen)
+            )
+        self._put(operation, Gather([fact.value], chosen), space, fact.axis)
+
+    def _move_by_constant(self, operation: Operation, fact: Rows, axis: int, index: Tensor) -> None:
+        """Columns chosen by a constant."""
+        own = torch.arange(fact.value.width).reshape(fact.inner)
+        row = (torch.arange(fact.space.size) << _SHIFT).reshape([-1] + [1] * len(fact.inner))
+        grid = (row + own).movedim(0, fact.axis)
+        args = (None,) * axis + (index,)
+        picked = (
+            grid.index_select(axis, index) if operation.name == "index_select" else torch.ops.aten.index(grid, args)
+        )
+        self._facts[operation.outputs[0]] = self._moved(picked, [fact.value], fact.space)
+
+    def _multiply(self, operation: Operation) -> None:
+        """A product with a constant matrix."""
+        arguments = list(operation.args)
+        bias = arguments.pop(0) if operation.name in ("addmm", "baddbmm") else None
+        if operation.kwargs.get("beta", 1) != 1 or operation.kwargs.get("alpha", 1) != 1:
+            raise Untraceable(f"the operation {operation.name} with factors")
+        facts = [self._fact(argument) for argument in arguments]
+        at = next(i for i, fact in enumerate(facts) if isinstance(fact, Rows))
+        fact, other = facts[at], facts[1 - at]
+        assert isinstance(fact, Rows)
+        constant = self._tensor(arguments[1 - at])
+        summed = len(fact.shape) - 1 - at
+        if operation.name == "bmm" and fact.axis == 0 and (other is None or isinstance(other, Rows)):
+            if other is None:
+                other = Rows(Value(fact.space, _width(constant, 0), _flat(constant, 0)), 0, tuple(constant.shape))
+            self._multiply_rows(operation, *((fact, other) if at == 0 else (other, fact)))
+            return
+        if other is not None or fact.axis == summed:
+            raise Untraceable("a matrix product of values of nodes")
+        # What it does to each unit row is its matrix.
+        unit = torch.eye(fact.value.width, dtype=torch.float64).reshape([-1, *fact.inner]).movedim(0, fact.axis)
+        pair = (unit, constant.double()) if at == 0 else (constant.double(), unit)
+        matrix = torch.matmul(*pair).movedim(fact.axis, 0).reshape(fact.value.width, -1).contiguous().numpy()
+        if bias is None:
+            self._put(operation, Linear([fact.value], matrix), fact.space, fact.axis)
+            return
+        product = made(Linear([fact.value], matrix), fact.space, matrix.shape[1])
+        shape = tuple(self.trace.values[operation.outputs[0]].shape)
+        added, columns = self._operand(bias, fact.space, shape, fact.axis)
+        self._put(operation, Map([product, added], "add", [None, columns]), fact.space, fact.axis)
+
+    def _multiply_rows(self, operation: Operation, left: Rows, right: Rows) -> None:
+        """A small matrix product for each row: all products of entries, then sums of them."""
+        if left.axis or right.axis or not left.space.matches(right.space):
+            raise Untraceable("a matrix product of values of nodes")
+        (_, rows, summed), (_, _, columns) = left.shape, right.shape
+        ours = torch.arange(rows * summed).reshape(rows, 1, summed).expand(rows, columns, summed).reshape(-1).numpy()
+        theirs = (
+            torch.arange(summed * columns).reshape(summed, columns).T[None].expand(rows, -1, -1).reshape(-1).numpy()
+        )
+        width = rows * columns * summed
+        products = made(Map([left.value, right.value], "mul", [ours, theirs]), left.space, width)
+        self._put(operation, Fold([products], "sum", np.repeat(np.arange(rows * columns), summed)), left.space, 0)
+
+    def _fold(self, operation: Operation, code: str | None = None) -> None:
+        """A sum, mean or maximum within each row."""
+        code = code or operation.name
+        fact = self._rows(operation.args[0])
+        dims = operation.args[1] if len(operation.args) > 1 else operation.kwargs.get("dim")
+        keep = operation.args[2] if len(operation.args) > 2 else operation.kwargs.get("keepdim", False)
+        axes = [dims] if isinstance(dims, int) else list(dims or range(len(fact.shape)))
+        axes = [axis % len(fact.shape) for axis in axes]
+        if fact.axis in axes:
+            self._fold_rows(operation, code, fact, axes, keep)
+            return
+        inner = [axis - (axis > fact.axis) for axis in axes]
+        kept = [1 if i in inner else size for i, size in enumerate(fact.inner)]
+        groups = torch.arange(math.prod(kept)).reshape(kept).expand(fact.inner).reshape(-1).numpy()
+        axis = fact.axis if keep else fact.axis - sum(one < fact.axis for one in axes)
+        self._put(operation, Fold([fact.value], code, groups), fact.space, axis)
+
+    def _fold_rows(self, operation: Operation, code: str, fact: Rows, axes: list[int], keep: bool) -> None:
+        """A sum or maximum over all nodes: what the graph as a whole is."""
+        if axes != [fact.axis] or not keep or fact.space.kind != "node" or code not in ("sum", "mean", "amax", "amin"):
+            raise Untraceable(f"a {code} over all nodes")
+        size = fact.space.size
+        entry = np.arange(size)
+        nowhere = np.full(size, -1)
+        step = Reduce([fact.value], "sum" if code == "mean" else code, entry * 0, entry, nowhere)
+        if code == "mean":
+            total = Value(self.graph, fact.value.width, step=step)
+            share = Value(None, 1, np.full((1, 1), 1 / size))
+            self._put(
+                operation,
+                Map([total, share], "mul", [None, np.zeros(total.width, dtype=np.int64)]),
+                self.graph,
+                fact.axis,
+            )
+            return
+        self._put(operation, step, self.graph, fact.axis)
+
+    def _batch_norm(self, operation: Operation) -> None:
+        fact = self._rows(operation.args[0])
+        weight, bias, mean, variance = (
+            None if argument is None else self._tensor(argument).double() for argument in operation.args[1:5]
+        )
+        training = operation.name == "native_batch_norm" and bool(operation.args[5])
+        if training or mean is None or variance is None or fact.axis != 0 or len(fact.shape) != 2:
+            raise Untraceable("a normalisation over all nodes")
+        scale = (variance + operation.args[_BATCH_NORMS[operation.name]]).rsqrt() * (1 if weight is None else weight)
+        shift = (0 if bias is None else bias) - mean * scale
+        constants = [Value(None, fact.value.width, part.reshape(1, -1).numpy()) for part in (scale, shift)]
+        scaled = made(Map([fact.value, constants[0]], "mul", [None, None]), fact.space, fact.value.width)
+        self._put(operation, Map([scaled, constants[1]], "add", [None, None]), fact.space, 0)
+
+    def _reduce(self, operation: Operation) -> None:
+        """What arrives at each node along its edges."""
+        names = ("input", "dim", "index", "src", "reduce")
+        given = dict(zip(names, operation.args, strict=False)) | operation.kwargs
+        start, source = self._tensor(given["input"]), given.get("src", given.get("source"))
+        dim = given["dim"] % max(start.dim(), 1)
+        code = "sum" if operation.name in ("scatter_add", "index_add") else str(given.get("reduce"))
+        empty = _flat(start, dim)
+        if (
+            self._fact(given["input"]) is not None
+            or given.get("alpha", 1) != 1
+            or not isinstance(source, Ref)
+            or (empty.size and bool((empty != empty.flat[0]).any()))
+            or (code == "sum" and bool(empty.any()))
+            or (code != "sum" and given.get("include_self", True))
+            or code not in ("sum", "amax", "amin")
+        ):
+            raise Untraceable(f"the operation {operation.name} ({code})")
+        receiver, origin = self._receivers(given["index"], dim)
+        fact = self._fact(source)
+        if isinstance(fact, Rows):
+            if fact.axis != dim or fact.space.size != len(receiver):
+                raise Untraceable("a reduction along another axis than the rows")
+            if origin is None and fact.space.columns is not None:
+                origin = fact.space.columns
+            if origin is not None and fact.space.columns is not None and not np.array_equal(origin, fact.space.columns):
+                raise Untraceable("messages and receivers of different edges")
+            value = fact.value
+        elif origin is not None:
+            tensor = self._tensor(source)
+            space = self.edge_space(origin)
+            value = Value(space, _width(tensor, dim), _flat(tensor, dim))
+        else:
+            raise Untraceable("a reduction that does not follow the edges")
+        edges = np.full(len(receiver), -1) if origin is None else origin
+        size = start.shape[dim]
+        space = self.nodes if size == self.nodes.size else self.graph if size == 1 else Space("rows", size)
+        start_value = float(empty.flat[0]) if empty.size else 0.0
+        step = Reduce([value], code, receiver, np.arange(len(receiver)), edges, start_value, counts=operation.counts)
+        self._put(operation, step, space, dim, fixed=value.fixed and bool((edges < 0).all()))
+
+    def _softmax(self, operation: Operation) -> None:
+        """PyG's softmax over the edges into each node."""
+        names = ("src", "index", "ptr", "num_nodes", "dim")
+        given = dict(zip(names, operation.args, strict=False)) | operation.kwargs
+        fact, index = self._fact(given["src"]), given.get("index")
+        dim = given.get("dim", 0)
+        if not isinstance(fact, Rows) or index is None or dim % len(fact.shape) != fact.axis:
+            raise Untraceable("a softmax along another axis than the rows")
+        receiver, origin = self._receivers(index, 0)
+        if origin is None or fact.space.columns is None or not np.array_equal(origin, fact.space.columns):
+            raise Untraceable("a softmax over other groups than the edges into a node")
+        value, space, width = fact.value, fact.space, fact.value.width
+        size = given.get("num_nodes")
+        size = int(receiver.max(initial=-1)) + 1 if size is None else int(size)
+        receivers = self.nodes if size == self.nodes.size else Space("rows", size)
+        entries = np.arange(space.size)
+        highest = Value(receivers, width, step=Reduce([value], "shift", receiver, entries, origin))
+        shift = Value(space, width, step=Gather([highest], receiver))
+        shifted = Value(space, width, step=Map([value, shift], "sub", [None, None]))
+        power = Value(space, width, step=Map([shifted], "exp", [None]))
+        total = Value(receivers, width, step=Reduce([power], "share", receiver, entries, origin))
+        tiny = Value(None, 1, np.full((1, 1), 1e-16))
+        positive = Value(receivers, width, step=Map([total, tiny], "add", [None, np.zeros(width, dtype=np.int64)]))
+        divisor = Value(space, width, step=Gather([positive], receiver))
+        self._put(operation, Map([power, divisor], "div", [None, None]), space, fact.axis)
+
+    def _receivers(self, index: Ref, dim: int) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+        """The row that each entry leads to, and the edge that it is."""
+        tensor, fact = self._tensor(index), self._fact(index)
+        axis = dim if tensor.dim() > 1 else 0
+        lines = tensor.movedim(axis, 0).reshape(tensor.shape[axis], _width(tensor, axis))
+        if isinstance(fact, Rows) or not bool((lines == lines[:, :1]).all()):
+            raise Untraceable("a reduction with another index for each feature")
+        receiver = lines[:, 0].long().numpy()
+        if fact is None:
+            return receiver, None
+        origin = fact.origin.movedim(axis, 0).reshape(len(receiver), lines.shape[1])
+        return receiver, origin[:, 0].numpy()
+
+
+def _as_map(operation: Operation) -> tuple[str, list[Any], tuple[float, ...]]:
+    """A pointwise operation as a code of ours, its tensors or numbers, and its parameters."""
+    name, args, kwargs = operation.name, list(operation.args), operation.kwargs
+    if kwargs.get("alpha", 1) != 1 or kwargs.get("rounding_mode"):
+        raise Untraceable(f"the operation {name} with options")
+    if name == "rsub":
+        return "sub", [args[1], args[0]], ()
+    if name == "masked_fill":
+        return "where", [args[1], args[2], args[0]], ()
+    if name == "leaky_relu":
+        return name, args[:1], (float(args[1]) if len(args) > 1 else 0.01,)
+    if name in ("clamp", "clamp_min", "clamp_max"):
+        low, high = (args[i] if len(args) > i else kwargs.get(word) for i, word in ((1, "min"), (2, "max")))
+        low, high = (None, low) if name == "clamp_max" else (low, high)
+        if isinstance(low, Ref) or isinstance(high, Ref):
+            raise Untraceable("a clamp between tensors")
+        return "clamp", args[:1], (-math.inf if low is None else float(low), math.inf if high is None else float(high))
+    return name, args[: 3 if name == "where" else 2 if name in _BINARY else 1], ()
+
+
+def _several(result: Any) -> list[Any]:
+    return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+def _width(tensor: Tensor, axis: int) -> int:
+    """How many numbers a row has."""
+    return math.prod(size for one, size in enumerate(tensor.shape) if one != axis % max(tensor.dim(), 1))
+
+
+def _flat(tensor: Tensor, axis: int) -> NDArray[np.float64]:
+    """The rows of a tensor, everything else behind."""
+    tensor = tensor.detach().double()
+    if not tensor.dim():
+        return tensor.reshape(1, 1).numpy()
+    rows = tensor.movedim(axis, 0).reshape(tensor.shape[axis], _width(tensor, axis))
+    return np.ascontiguousarray(rows.numpy())

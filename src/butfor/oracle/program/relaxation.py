@@ -1,0 +1,117 @@
+"""The programs of several targets as a smooth function of one weight per edit, joined to autograd."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from butfor.oracle.base import Relaxation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from butfor.edits.edits import Edits
+    from butfor.oracle.program.kernels import State
+    from butfor.oracle.program.layout import Layout
+
+__all__ = ["ProgramRelaxation"]
+
+
+class _Soft:
+    """One target: which weight each edge column has, and how far features move."""
+
+    def __init__(self, edits: Edits, layout: Layout) -> None:
+        self.layout = layout
+        owner = np.concatenate([edits.edit_of, np.resize(edits.added.edit, len(edits.new_ends))])
+        self.owned = np.flatnonzero(owner >= 0)
+        self.owner = owner[self.owned]
+        self.sign = np.where(self.owned < edits.neighbourhood.num_columns, 1.0, -1.0)
+        changes = edits.changes
+        self.edit, self.step = changes.edit, changes.after - changes.before
+        flat = layout.flat
+        self.at = (
+            flat.start[layout.x] + changes.node * flat.width[layout.x] + changes.feature if layout.x >= 0 else None
+        )
+        output = layout.output
+        self.output = slice(
+            int(flat.start[output] + layout.row * flat.width[output]),
+            int(flat.start[output] + (layout.row + 1) * flat.width[output]),
+        )
+
+    def columns(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The weight of each edge column; an edge that may be added is there as far as its edit is made."""
+        columns = np.ones(len(self.layout.present))
+        mine = weights[self.owner]
+        columns[self.owned] = np.where(self.sign > 0, mine, 1 - mine)
+        return columns
+
+    def forward(self, weights: NDArray[np.float64], counted: NDArray[np.float64]) -> tuple[State, NDArray[np.float64]]:
+        """All values, and the weights of the edge columns."""
+        from butfor.oracle.program.gradients import forward
+
+        state = self.layout.empty_state()
+        if self.at is not None:
+            np.add.at(state.base, self.at, (1 - weights[self.edit]) * self.step)
+        columns = np.stack([self.columns(weights), self.columns(counted)])
+        forward(self.layout.flat, state, columns)
+        return state, columns
+
+    def backward(
+        self, weights: NDArray[np.float64], counted: NDArray[np.float64], slope: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The derivatives with respect to the weights of edits, and to those that degrees are counted with."""
+        from butfor.oracle.program.gradients import backward
+
+        state, columns = self.forward(weights, counted)
+        slopes, found = np.zeros_like(state.base), np.zeros_like(columns)
+        slopes[self.output] = slope
+        backward(self.layout.flat, state.base, slopes, columns, found)
+        d_weights, d_counted = np.zeros_like(weights), np.zeros_like(weights)
+        np.add.at(d_weights, self.owner, self.sign * found[0, self.owned])
+        np.add.at(d_counted, self.owner, self.sign * found[1, self.owned])
+        if self.at is not None:
+            np.add.at(d_weights, self.edit, -slopes[self.at] * self.step)
+        return d_weights, d_counted
+
+
+class ProgramRelaxation(Relaxation):
+    """Soft edges and features, by the compiled program of each target."""
+
+    def __init__(self, asked: Sequence[tuple[Edits, Layout]]) -> None:
+        self.pointers = np.concatenate([[0], np.cumsum([len(edits) for edits, _ in asked])])
+        self.targets = [_Soft(edits, layout) for edits, layout in asked]
+
+    def logits(self, weights: Tensor, degrees: Tensor | None = None) -> Tensor:
+        """One row of logits for each target."""
+        return cast("Tensor", _Pass.apply(weights, weights if degrees is None else degrees, self))  # type: ignore[no-untyped-call]
+
+
+class _Pass(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weights: Tensor, counted: Tensor, relaxation: ProgramRelaxation) -> Tensor:
+        ctx.relaxation = relaxation
+        ctx.save_for_backward(weights, counted)
+        w, d = (part.detach().double().numpy() for part in (weights, counted))
+        rows = []
+        for target, a, b in zip(relaxation.targets, relaxation.pointers, relaxation.pointers[1:], strict=False):
+            state, _ = target.forward(w[a:b], d[a:b])
+            rows.append(state.base[target.output])
+        return torch.from_numpy(np.stack(rows)).to(weights.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        weights, counted = ctx.saved_tensors
+        w, d = (part.detach().double().numpy() for part in (weights, counted))
+        relaxation: ProgramRelaxation = ctx.relaxation
+        slopes = grads[0].double().numpy()
+        d_weights, d_counted = np.zeros_like(w), np.zeros_like(w)
+        pointers = relaxation.pointers
+        for target, a, b, slope in zip(relaxation.targets, pointers, pointers[1:], slopes, strict=False):
+            if slope.any():
+                d_weights[a:b], d_counted[a:b] = target.backward(w[a:b], d[a:b], slope)
+        return torch.from_numpy(d_weights).to(weights), torch.from_numpy(d_counted).to(counted), None

@@ -1,0 +1,207 @@
+"""The same program with less work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from butfor.oracle.program.steps import Gather, Linear, Map, Pick, Reduce, Value, in_order, made
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from butfor.oracle.program.steps import Step
+
+__all__ = ["simplify"]
+
+
+def simplify(out: Value) -> None:
+    """Rewrite the steps that lead to a value, in place.
+
+    Copies of columns are read where they come from. A matrix that is applied to a sum or mean of rows is applied to the
+    rows instead: features of width 1,433 become 64 once and for all, and a sum that loses an entry need not be
+    multiplied again. A sum of gathered rows, or of their products with factors, reads them where they are.
+    """
+    _read_through_copies(out)
+    for step, value in in_order(out):
+        if isinstance(step, Linear):
+            moved = _before_sums(step.inputs[0], step.matrix)
+            if moved is not None:
+                value.step, value.data, value.gathered = moved.step, moved.data, moved.gathered
+    _read_through_copies(out)
+    for step, value in in_order(out):
+        if isinstance(step, Reduce) and len(step.inputs) == 1:
+            _read_where_it_is(step, value)
+
+
+def _read_through_copies(out: Value) -> None:
+    for step, _ in in_order(out):
+        if isinstance(step, Map):
+            for i, value in enumerate(step.inputs):
+                while isinstance(value.step, Pick) and len(value.step.inputs) == 1:
+                    own, columns = step.columns[i], value.step.columns
+                    step.columns[i] = columns if own is None else columns[own]
+                    value = step.inputs[i] = value.step.inputs[0]
+
+
+def _before_sums(value: Value, matrix: NDArray[np.float64]) -> Value | None:
+    """The value times the matrix, multiplied before the sums that it is made of; None where it is made of none."""
+    step, width = value.step, matrix.shape[1]
+    if value.gathered is not None:
+        product = _before_sums(value.gathered.inputs[0], matrix)
+        assert product is not None
+        return _made(Gather([product], value.gathered.source), value, width)
+    if value.fixed:
+        assert value.data is not None
+        return Value(value.space, width, value.data @ matrix)
+    if isinstance(step, Gather) or (isinstance(step, Reduce) and step.code == "sum" and len(step.inputs) == 1):
+        (inner,) = step.inputs
+        product = _before_sums(inner, matrix)
+        if product is None:
+            if width > matrix.shape[0]:
+                return None
+            product = _product(inner, matrix)
+        return _again(step, product, value, width)
+    if isinstance(step, Map) and step.code in ("mul", "div"):
+        # A factor that is one number for each row may as well come later.
+        for i in (0, 1) if step.code == "mul" else (0,):
+            columns, other = step.columns[1 - i], step.inputs[1 - i]
+            if step.columns[i] is None and (other.width == 1 or (columns is not None and not columns.any())):
+                product = _before_sums(step.inputs[i], matrix)
+                if product is not None:
+                    pair: list[tuple[Value, NDArray[np.int64] | None]] = [
+                        (product, None),
+                        (other, np.zeros(width, dtype=np.int64)),
+                    ]
+                    pair = pair if i == 0 else pair[::-1]
+                    return _made(Map([one for one, _ in pair], step.code, [own for _, own in pair]), value, width)
+    if isinstance(step, Map) and step.code in ("add", "sub") and step.columns == [None, None]:
+        products = [_before_sums(one, matrix) for one in step.inputs]
+        if any(product is not None for product in products):
+            both = [product or _product(one, matrix) for product, one in zip(products, step.inputs, strict=True)]
+            return _made(Map(both, step.code, [None, None]), value, width)
+    return None
+
+
+def _product(value: Value, matrix: NDArray[np.float64]) -> Value:
+    return _made(Linear([value], matrix), value, matrix.shape[1])
+
+
+def _made(step: Step, like: Value, width: int) -> Value:
+    assert like.space is not None
+    return made(step, like.space, width)
+
+
+def _again(step: Gather | Reduce, inner: Value, like: Value, width: int) -> Value:
+    """The same gathering or sum of another value."""
+    if isinstance(step, Gather):
+        return _made(Gather([inner], step.source), like, width)
+    again = Reduce([inner], "sum", step.receiver, step.source, step.edges, step.empty, counts=step.counts)
+    return _made(again, like, width)
+
+
+def _read_where_it_is(step: Reduce, value: Value) -> None:
+    """Let a reduction read gathered rows where they are, and a sum of products its factors.
+
+    A factor that the receiver gives to all its entries comes after the sum, so that an entry that goes changes no
+    other one; a factor that the sender gives to all its messages is multiplied once, at the sender.
+    """
+    terms = _terms(step.inputs[0]) if step.code == "sum" else [_Term(step.inputs[0], None, False)]
+    width = value.width
+    message = next((t for t in terms if t.columns is None and t.value.width == width and _gather_of(t.value)), None)
+    if message is None:
+        return
+    gather = _gather_of(message.value)
+    assert gather is not None
+    source, rows = gather.source, gather.inputs[0]
+    before = [t for t in terms if t is not message and (own := _gather_of(t.value)) and _is_same(own.source, source)]
+    after = [
+        t
+        for t in terms
+        if t is not message and t not in before and (own := _gather_of(t.value)) and _is_same(own.source, step.receiver)
+    ]
+    factors = [t for t in terms if t is not message and t not in before and t not in after]
+    for term in before:
+        rows = _times(rows, term.of_senders, width)
+    step.inputs, step.source = [rows], source[step.source]
+    if factors:
+        factor, step.factor_columns = _product_of(factors, width)
+        step.inputs.append(factor)
+    if after:
+        result = Value(value.space, width, step=step)
+        for term in after:
+            result = _times(result, term.of_senders, width)
+        value.step, value.data = result.step, result.data
+
+
+@dataclass(frozen=True, eq=False)
+class _Term:
+    """A factor of a product, or a divisor: a value, and which of its columns each column of the product reads."""
+
+    value: Value
+    columns: NDArray[np.int64] | None
+    divides: bool
+
+    @property
+    def of_senders(self) -> _Term:
+        """The same term at the rows that it was gathered from."""
+        gather = _gather_of(self.value)
+        assert gather is not None
+        return _Term(gather.inputs[0], self.columns, self.divides)
+
+
+def _terms(value: Value) -> list[_Term]:
+    """A product, taken apart as far as it goes."""
+    step = value.step
+    if not isinstance(step, Map) or step.code not in ("mul", "div"):
+        return [_Term(value, None, False)]
+    found = []
+    for number, (one, columns) in enumerate(zip(step.inputs, step.columns, strict=True)):
+        if one.space is None:
+            # The same numbers for all rows: part of the product as it stands.
+            return [_Term(value, None, False)]
+        divides = step.code == "div" and number == 1
+        for term in _terms(one):
+            own = columns if term.columns is None else term.columns if columns is None else term.columns[columns]
+            found.append(_Term(term.value, own, term.divides != divides))
+    return found
+
+
+def _gather_of(value: Value) -> Gather | None:
+    return value.step if isinstance(value.step, Gather) else value.gathered
+
+
+def _is_same(one: NDArray[np.int64], other: NDArray[np.int64]) -> bool:
+    return one is other or np.array_equal(one, other)
+
+
+def _times(value: Value, term: _Term, width: int) -> Value:
+    columns = term.columns
+    if columns is None and term.value.width != width:
+        columns = np.zeros(width, dtype=np.int64)
+    return _made(Map([value, term.value], "div" if term.divides else "mul", [None, columns]), value, width)
+
+
+def _product_of(factors: list[_Term], width: int) -> tuple[Value, NDArray[np.int64] | None]:
+    """The product of some factors, and which of its columns each column reads."""
+    first = next((term for term in factors if not term.divides), None)
+    if first is None:
+        one = Value(factors[0].value.space, 1, np.ones((factors[0].value.rows, 1)))
+        first = _Term(one, np.zeros(width, dtype=np.int64), False)
+    value, columns = first.value, first.columns
+    for term in factors:
+        if term is first:
+            continue
+        code = "div" if term.divides else "mul"
+        if value.width == term.value.width and _reads_same(columns, term.columns):
+            value = _made(Map([value, term.value], code, [None, None]), value, value.width)
+        else:
+            value = _made(Map([value, term.value], code, [columns, term.columns]), value, width)
+            columns = None
+    return value, columns
+
+
+def _reads_same(one: NDArray[np.int64] | None, other: NDArray[np.int64] | None) -> bool:
+    return other is None if one is None else other is not None and np.array_equal(one, other)

@@ -1,0 +1,218 @@
+"""Record one run of a model as tensor operations without side effects.
+
+Operations are recorded where torch dispatches them (`TorchDispatchMode`), below every layer and every Python function:
+what PyG's layers, hand-written ones and scripted functions are made of is the same few dozen operations there. Nothing
+is compiled and nothing is guessed about the code, so any Python control flow is allowed, as long as it does not depend
+on values that edits change; that is noticed when such a value is turned into a Python number.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch._decomp import get_decompositions
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten, tree_map
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
+from torch_geometric.utils import softmax
+
+from butfor.oracle.replaced import replaced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import nn
+
+__all__ = ["Operation", "Ref", "Trace", "Untraceable", "record", "refs"]
+
+aten = torch.ops.aten
+
+# What torch itself can take apart into simpler operations.
+_COMPOSED = get_decompositions(
+    [
+        aten.native_layer_norm, aten.native_group_norm, aten.gelu, aten.silu, aten.elu, aten.celu, aten.selu,
+        aten.softplus, aten.log_sigmoid_forward, aten.hardtanh, aten.hardsigmoid, aten.hardswish, aten.mish,
+        aten._softmax, aten._log_softmax, aten.var.correction, aten.std.correction, aten.var_mean.correction,
+        aten.std_mean.correction, aten.addcmul, aten.addcdiv, aten.norm, aten.linalg_vector_norm, aten.logaddexp,
+        aten.logsumexp, aten.stack, aten.hardshrink, aten.softshrink, aten.threshold, aten.rsub, aten._prelu_kernel,
+    ]
+)  # fmt: skip
+
+
+class Untraceable(Exception):
+    """What about a model cannot be written as a program."""
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A tensor among the arguments of an operation, by the number of its value."""
+
+    number: int
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """One operation: what was called, with which arguments, and the numbers of what came out.
+
+    Attributes:
+        name: what torch calls it; the version that writes into its argument has the same name.
+        function: what was called.
+        args, kwargs: with a `Ref` for each tensor.
+        outputs: the numbers of what came out.
+        counts: whether it is part of the normalisation by degrees that GCN does.
+    """
+
+    name: str
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    outputs: tuple[int, ...]
+    counts: bool = False
+
+
+@dataclass
+class Trace:
+    """One run: its operations in order, and the value of every tensor, which is never written over.
+
+    Attributes:
+        operations: in order.
+        values: by their numbers.
+        inputs: the numbers of what the model was given, by name.
+        output: the number of what it returned.
+    """
+
+    operations: list[Operation] = field(default_factory=list)
+    values: list[Tensor] = field(default_factory=list)
+    inputs: dict[str, int] = field(default_factory=dict)
+    output: int = -1
+
+
+def record(model: nn.Module, run: Callable[[], Tensor], inputs: dict[str, Tensor]) -> Trace:
+    """Run a model and record what it does to these inputs.
+
+    PyG's softmax over the edges into a node is recorded as one operation, "edge_softmax".
+
+    Raises:
+        Untraceable: it writes into a tensor that other tensors share their memory with.
+    """
+    recorder = _Recorder()
+    for name, tensor in inputs.items():
+        recorder.trace.inputs[name] = recorder.add(tensor)
+    known: list[tuple[Callable[..., Any], Callable[..., Any]]] = [
+        (softmax, recorder.softmax),
+        (gcn_norm, recorder.gcn_norm),
+    ]
+    with replaced(model, known), torch.no_grad(), recorder:
+        out = run()
+    recorder.trace.output = recorder.number(out)
+    return recorder.trace
+
+
+def refs(arguments: Any) -> list[Ref]:
+    """All tensors among some arguments."""
+    return [argument for argument in tree_flatten(arguments)[0] if isinstance(argument, Ref)]
+
+
+def _name(func: Any) -> str:
+    name: str = func._schema.name.removeprefix("aten::")
+    return name[:-1] if name.endswith("_") and not name.endswith("__") else name
+
+
+class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.trace = Trace()
+        self._numbers: dict[int, int] = {}
+        self._held: list[Tensor] = []  # so that their ids stay theirs
+        self._sharing: dict[int, set[int]] = {}  # the values that live in each piece of memory
+        self._overwritten: set[int] = set()
+        self._silent = self._counting = False
+        self._thread = threading.get_ident()
+
+    def add(self, tensor: Tensor) -> int:
+        """Give a tensor a number."""
+        number = len(self.trace.values)
+        self.trace.values.append(tensor.detach())
+        self._numbers[id(tensor)] = number
+        self._held.append(tensor)
+        try:
+            self._sharing.setdefault(tensor.untyped_storage()._cdata, set()).add(number)
+        except NotImplementedError:
+            raise Untraceable("a sparse matrix") from None
+        return number
+
+    def number(self, tensor: Tensor) -> int:
+        """The number of the value that a tensor has now."""
+        number = self._numbers[id(tensor)] if id(tensor) in self._numbers else self.add(tensor)
+        if number in self._overwritten:
+            raise Untraceable("a tensor that is written into through another one")
+        return number
+
+    def softmax(self, *args: Any, **kwargs: Any) -> Any:
+        """PyG's softmax, as one operation."""
+        if threading.get_ident() != self._thread or self._silent:
+            return softmax(*args, **kwargs)
+        given, named = tree_map(self._ref, (args, kwargs))
+        self._silent = True
+        try:
+            out = softmax(*args, **kwargs)
+        finally:
+            self._silent = False
+        self.trace.operations.append(Operation("edge_softmax", softmax, given, named, (self.add(out),)))
+        return out
+
+    def gcn_norm(self, *args: Any, **kwargs: Any) -> Any:
+        """PyG's normalisation by degrees, whose operations are marked."""
+        if threading.get_ident() != self._thread:
+            return gcn_norm(*args, **kwargs)
+        self._counting = True
+        try:
+            return gcn_norm(*args, **kwargs)
+        finally:
+            self._counting = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if self._silent:
+            return func(*args, **kwargs)
+        if func in _COMPOSED:
+            with self:
+                return _COMPOSED[func](*args, **kwargs)
+        given, named = tree_map(self._ref, (args, kwargs))
+        written = self._written(func, args, kwargs)
+        for tensor in written:
+            self.trace.values[self.number(tensor)] = tensor.detach().clone()
+        out = func(*args, **kwargs)
+        if written:
+            outputs = tuple(self._rewritten(tensor) for tensor in written)
+        else:
+            outputs = tuple(self.add(tensor) for tensor in tree_flatten(out)[0] if isinstance(tensor, Tensor))
+        self.trace.operations.append(Operation(_name(func), func, given, named, outputs, self._counting))
+        return out
+
+    def _ref(self, value: Any) -> Any:
+        return Ref(self.number(value)) if isinstance(value, Tensor) else value
+
+    @staticmethod
+    def _written(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
+        """The arguments that an operation writes into."""
+        if not func._schema.is_mutable:
+            return []
+        found = []
+        for position, argument in enumerate(func._schema.arguments):
+            if argument.alias_info is not None and argument.alias_info.is_write:
+                value = args[position] if position < len(args) else kwargs.get(argument.name)
+                if isinstance(value, Tensor):
+                    found.append(value)
+        return found
+
+    def _rewritten(self, tensor: Tensor) -> int:
+        """A new number for a tensor that was written into; what shares its memory must not be used any more."""
+        sharing = self._sharing[tensor.untyped_storage()._cdata]
+        self._overwritten |= sharing - {self._numbers[id(tensor)]}
+        sharing.clear()
+        return self.add(tensor)
