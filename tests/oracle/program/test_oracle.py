@@ -102,6 +102,7 @@ def test_what_is_no_program_yet_says_why(name: str) -> None:
     assert GENERAL[name] in ProgramOracle(ModelOracle(session.predictor)).refusal(session.problem(5).edits)
 
 
+@SPARSE
 @pytest.mark.parametrize("name", GLOBAL)
 def test_what_reads_all_nodes_is_no_program_of_a_node(name: str) -> None:
     data = ring(False)
