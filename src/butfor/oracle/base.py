@@ -6,10 +6,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
     from torch import Tensor
 
@@ -89,21 +90,24 @@ class Oracle(ABC):
     def relevant(self, edits: Edits) -> NDArray[np.bool_]:
         """Which edits can matter at all: False only where it is certain that they cannot."""
 
-    @abstractmethod
     def equivalence_classes(self, edits: Edits) -> NDArray[np.int64]:
-        """A number for each edit; edits with the same number may be exchanged in any set, at the same cost."""
+        """A number for each edit; edits with the same number may be exchanged in any set, at the same cost.
 
-    @abstractmethod
+        Unless an oracle knows better, no two are.
+        """
+        return np.arange(len(edits))
+
     def influence(
         self,
-        edits: Edits,
-        pairs: NDArray[np.float64],
-        removed: Sequence[int],
-        free: NDArray[np.int64],
-        more: int,
+        edits: Edits,  # noqa: ARG002
+        pairs: NDArray[np.float64],  # noqa: ARG002
+        removed: Sequence[int],  # noqa: ARG002
+        free: NDArray[np.int64],  # noqa: ARG002
+        more: int,  # noqa: ARG002
     ) -> Influence | None:
         """How far further edits can lower a margin at most; None where nothing is proved.
 
         It holds for every set of ``removed`` and at most ``more`` of the ``free`` edits, and for each
         combination of scores that is a row of ``pairs``.
         """
+        return None

@@ -15,7 +15,7 @@ import torch
 
 from butfor.edits.edits import pack
 from butfor.errors import ModelError
-from butfor.oracle.base import Influence, Oracle, Relaxation
+from butfor.oracle.base import Oracle, Relaxation
 from butfor.oracle.relaxation import ModelRelaxation
 from butfor.predict.batch import EditedBatch
 from butfor.predict.preserved import preserved
@@ -127,21 +127,6 @@ class ModelOracle(Oracle):
         owner = np.concatenate([edits.edit_of, np.resize(edits.added.edit, len(edits.new_ends))])
         relevant[owner[edits.visible]] = True
         return relevant[:-1]
-
-    def equivalence_classes(self, edits: Edits) -> NDArray[np.int64]:
-        """Nothing is known of the layers, so no two edits are alike."""
-        return np.arange(len(edits))
-
-    def influence(
-        self,
-        edits: Edits,  # noqa: ARG002
-        pairs: NDArray[np.float64],  # noqa: ARG002
-        removed: Sequence[int],  # noqa: ARG002
-        free: NDArray[np.int64],  # noqa: ARG002
-        more: int,  # noqa: ARG002
-    ) -> Influence | None:
-        """Nothing is known of the layers, so nothing is proved."""
-        return None
 
     def batch_size(self, edits: Edits) -> int:
         """As many copies as fit into one run of the model."""

@@ -14,7 +14,7 @@ import torch
 
 from butfor.edits.edits import pack
 from butfor.errors import ModelError
-from butfor.oracle.base import Influence, Oracle, Relaxation
+from butfor.oracle.base import Oracle, Relaxation
 from butfor.oracle.program.layout import Layout
 from butfor.oracle.program.lowering import Lowering
 from butfor.oracle.program.relaxation import ProgramRelaxation
@@ -150,21 +150,6 @@ class ProgramOracle(Oracle):
         owner = np.repeat(np.arange(len(edits)), np.diff(edited.pointers))
         relevant[owner[layout.reads[edited.columns]]] = True
         return relevant
-
-    def equivalence_classes(self, edits: Edits) -> NDArray[np.int64]:
-        """No two edits are known to be equivalent."""
-        return np.arange(len(edits))
-
-    def influence(
-        self,
-        edits: Edits,  # noqa: ARG002
-        pairs: NDArray[np.float64],  # noqa: ARG002
-        removed: Sequence[int],  # noqa: ARG002
-        free: NDArray[np.int64],  # noqa: ARG002
-        more: int,  # noqa: ARG002
-    ) -> Influence | None:
-        """Nothing is bounded yet."""
-        return None
 
     def _is_right(self, edits: Edits) -> bool:
         """Whether program and model agree on edited graphs."""
