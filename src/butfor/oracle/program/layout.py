@@ -57,7 +57,6 @@ class Layout:
         num_entries: of all reductions together.
         reads: for each edge column, whether it leads to a row that the target needs.
         x: the value of the features, where edits set some; else -1.
-        receivers: the nodes at which the target needs what arrives.
     """
 
     flat: Flat
@@ -68,10 +67,9 @@ class Layout:
     num_entries: int
     reads: NDArray[np.bool_]
     x: int
-    receivers: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, out: Value, row: int, present: NDArray[np.bool_], num_nodes: int) -> Layout:
+    def of(cls, out: Value, row: int, present: NDArray[np.bool_]) -> Layout:
         """Lay out all that leads to one row of a value."""
         steps = in_order(out)
         numbers: dict[int, int] = {}
@@ -139,14 +137,12 @@ class Layout:
         output = numbers[id(out)]
         needed = np.zeros(int((rows * changing).sum()), dtype=bool)
         needed[first[output] + row] = True
-        reads, receivers = np.zeros(len(present) + 1, dtype=bool), np.zeros(num_nodes, dtype=bool)
+        reads = np.zeros(len(present) + 1, dtype=bool)
         for step, value in reversed(steps):
             mine = _part(needed, first[numbers[id(value)]], value)
             if isinstance(step, Reduce):
                 arriving = np.flatnonzero(mine[step.receiver])
                 reads[step.edges[arriving]] = True
-                if value.space is not None and value.space.kind == "node" and bool((step.edges >= 0).any()):
-                    receivers |= mine
             for i, one in enumerate(step.inputs):
                 if not one.fixed:
                     theirs = _part(needed, first[numbers[id(one)]], one)
@@ -157,7 +153,7 @@ class Layout:
             places, tables.joined(), np.concatenate(matrices) if matrices else np.zeros(0), needed,
         )  # fmt: skip
         x = next((number for number, value in enumerate(values) if value.editable), -1)
-        return cls(flat, data, output, row, present, entries, reads[:-1], x, receivers)
+        return cls(flat, data, output, row, present, entries, reads[:-1], x)
 
     def state(self) -> State:
         """All values before any edit."""

@@ -199,7 +199,7 @@ class ProgramOracle(Oracle):
             raise Untraceable("an output that no edit can change")
         simplify(out)
         present = np.arange(edits.all_ends.shape[1]) < near.num_columns
-        layout = Layout.of(out, 0, present, near.num_nodes)
+        layout = Layout.of(out, 0, present)
         if layout.numbers > self.max_numbers:
             raise Untraceable(f"a program of {layout.numbers:,} numbers")
         owner = np.concatenate([edits.edit_of, np.resize(edits.added.edit, len(edits.new_ends))])
