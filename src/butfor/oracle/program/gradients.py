@@ -23,7 +23,6 @@ from butfor.oracle.program.kernels import (
     COLUMN,
     EDGE,
     FOLD,
-    GATHER,
     GROUPS,
     INPUTS,
     LINEAR,
@@ -38,6 +37,7 @@ from butfor.oracle.program.kernels import (
     SUM,
     WHICH,
     compute,
+    copied,
     jit,
     kernel,
     needed_rows,
@@ -210,6 +210,8 @@ def _slopes(code: int, x: float, y: float, p: float, q: float, out: float) -> tu
         return (1.0 if p < x < q else 0.0), 0.0, 0.0
     if code == 38:
         return 2 * x, 0.0, 0.0
+    if code == 40:
+        return y / (x * x + y * y), -x / (x * x + y * y), 0.0
     return 0.0, 0.0, 0.0
 
 
@@ -370,10 +372,9 @@ def backward(flat: Any, values: Any, slopes: Any, weights: Any, d_weights: Any) 
                     a = flat.table[inputs + flat.table[which + c]]
                     if flat.first[a] >= 0:
                         slopes[flat.start[a] + row * flat.stride[a] + flat.table[column + c]] += slopes[o + c]
-            elif kind == GATHER:
-                a = flat.inputs[step, 0]
+            elif kind != REDUCE:
+                a, i = copied(flat, step, row)
                 if flat.first[a] >= 0:
-                    i = flat.start[a] + flat.table[flat.tables[step, SOURCE] + row] * flat.stride[a]
                     for c in range(width):
                         slopes[i + c] += slopes[o + c]
             elif flat.code[step] == SUM or flat.code[step] == SHARE:

@@ -28,7 +28,7 @@ __all__ = ["CODES", "FOLDS", "REDUCTIONS", "Edited", "Flat", "State", "compute",
 # Sums may be reordered so that they use vector instructions; nothing else is relaxed.
 FAST = {"reassoc", "contract"}
 
-MAP, PICK, LINEAR, FOLD, GATHER, REDUCE = range(6)
+MAP, PICK, LINEAR, FOLD, GATHER, CONCAT, REDUCE = range(7)
 
 CODES = {
     name: code
@@ -37,7 +37,7 @@ CODES = {
             "add", "sub", "mul", "div", "maximum", "minimum", "pow", "eq", "ne", "lt", "le", "gt", "ge", "logical_and",
             "logical_or", "where", "relu", "leaky_relu", "exp", "log", "log1p", "expm1", "sqrt", "rsqrt", "reciprocal",
             "neg", "abs", "sigmoid", "tanh", "erf", "sign", "isinf", "isnan", "logical_not", "sin", "cos", "floor",
-            "clamp", "square", "isfinite",
+            "clamp", "square", "isfinite", "atan2",
         )
     )
 }  # fmt: skip
@@ -99,8 +99,10 @@ EDGE = 6  # the edge column of each entry
 OF_EDGE, ENTRY = 7, 8  # the entries of each edge column
 VISIT = 9  # where the entries begin in `State.visited`
 NUM_TABLES = 10
-# Those of a pick (which input, which column, the inputs), of a fold (groups) and of a linear map (its matrix).
+# Those of a pick (which input, which column, the inputs), of a concatenation (where the rows of each input begin, the
+# inputs), of a fold (groups) and of a linear map (its matrix).
 WHICH, COLUMN, INPUTS = 0, 1, 2
+BEGINS = 0
 GROUPS = 0
 MATRIX = 0
 
@@ -158,13 +160,16 @@ class Edited(NamedTuple):
 
 
 def jit(function: Callable[..., Any]) -> Any:
-    """Compile what Python calls, keep the result on disk, and let other threads run meanwhile."""
-    return njit(cache=True, nogil=True, fastmath=FAST)(function)
+    """Compile what Python calls, keep the result on disk, and let other threads run meanwhile.
+
+    A division by zero is infinite, as in torch.
+    """
+    return njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")(function)
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile what allocates nothing: numba need not count references there, which would take most of the time."""
-    return njit(nogil=True, fastmath=FAST, _nrt=False)(function)
+    return njit(nogil=True, fastmath=FAST, error_model="numpy", _nrt=False)(function)
 
 
 @kernel
@@ -248,7 +253,9 @@ def _function(code: int, x: float, y: float, z: float, p: float, q: float) -> fl
         return min(max(x, p), q)
     if code == 38:
         return x * x
-    return 1.0 if np.isfinite(x) else 0.0
+    if code == 39:
+        return 1.0 if np.isfinite(x) else 0.0
+    return math.atan2(x, y)
 
 
 # Steps. Each takes a list of rows, because a call with so many arrays costs more than most rows.
@@ -397,6 +404,31 @@ def _add_product(out: Any, o: int, x: Any, i: int, y: Any, j: int, table: Any, m
 
 
 @kernel
+def copied(flat: Any, step: int, row: int) -> tuple[int, int]:
+    """The value that a row of a gathering or concatenation is copied from, and where it begins."""
+    if flat.kind[step] == GATHER:
+        a = flat.inputs[step, 0]
+        return a, flat.start[a] + flat.table[flat.tables[step, SOURCE] + row] * flat.stride[a]
+    begins, n = flat.tables[step, BEGINS], 0
+    while row >= flat.table[begins + n + 1]:
+        n += 1
+    a = flat.table[flat.tables[step, INPUTS] + n]
+    return a, flat.start[a] + (row - flat.table[begins + n]) * flat.stride[a]
+
+
+@kernel
+def _copy(flat: Any, state: Any, step: int, rows: Any, out: Any) -> None:
+    """Rows of other values; only where all rows are computed, what changes is followed from the other side."""
+    value = flat.out[step]
+    width = flat.width[value]
+    for row in rows:
+        o = flat.start[value] + row * width
+        _, i = copied(flat, step, row)
+        for c in range(width):
+            out[o + c] = state.base[i + c]
+
+
+@kernel
 def compute(flat: Any, state: Any, step: int, rows: Any, now: int, out: Any) -> None:
     """Rows of a step that works row by row."""
     kind = flat.kind[step]
@@ -408,15 +440,8 @@ def compute(flat: Any, state: Any, step: int, rows: Any, now: int, out: Any) -> 
         _linear(flat, state, step, rows, now, out)
     elif kind == FOLD:
         _fold(flat, state, step, rows, now, out)
-    elif kind == GATHER:
-        # Only where all rows are computed; what changes is followed from the sender's side.
-        value, a = flat.out[step], flat.inputs[step, 0]
-        width = flat.width[value]
-        for row in rows:
-            o = flat.start[value] + row * width
-            i = flat.start[a] + flat.table[flat.tables[step, SOURCE] + row] * flat.stride[a]
-            for c in range(width):
-                out[o + c] = state.base[i + c]
+    elif kind != REDUCE:
+        _copy(flat, state, step, rows, out)
     else:
         _reduce(flat, state, step, rows, now, out)
 
@@ -553,23 +578,39 @@ def _add_differences(flat: Any, state: Any, step: int, entries: Any, now: int) -
 
 @kernel
 def _propagate_gather(flat: Any, state: Any, step: int, now: int) -> None:
-    fresh, stamp, table = state.fresh, state.stamp, flat.table
-    value, a = flat.out[step], flat.inputs[step, 0]
-    width, first, count = flat.width[value], flat.first[value], 0
+    table, value, a = flat.table, flat.out[step], flat.inputs[step, 0]
     readers, reader = flat.tables[step, READERS], flat.tables[step, READER]
     for k in range(state.counts[a]):
         source = state.changed[flat.first[a] + k]
-        i = flat.start[a] + source * width
+        i = flat.start[a] + source * flat.width[a]
         for j in range(table[readers + source], table[readers + source + 1]):
-            row = table[reader + j]
-            if flat.needed[first + row]:
-                o = flat.start[value] + row * width
-                for c in range(width):
-                    fresh[o + c] = fresh[i + c]
-                stamp[first + row] = now
-                state.changed[first + count] = row
-                count += 1
-    state.counts[value] = count
+            _put(flat, state, value, table[reader + j], i, now)
+
+
+@kernel
+def _propagate_concat(flat: Any, state: Any, step: int, now: int) -> None:
+    table = flat.table
+    begins, inputs = flat.tables[step, BEGINS], flat.tables[step, INPUTS]
+    for n in range(flat.arity[step]):
+        a = table[inputs + n]
+        if flat.first[a] < 0:
+            continue
+        for k in range(state.counts[a]):
+            row = state.changed[flat.first[a] + k]
+            _put(flat, state, flat.out[step], table[begins + n] + row, flat.start[a] + row * flat.width[a], now)
+
+
+@kernel
+def _put(flat: Any, state: Any, value: int, row: int, i: int, now: int) -> None:
+    """A row that is a copy of one that changed."""
+    first, width = flat.first[value], flat.width[value]
+    if flat.needed[first + row]:
+        o = flat.start[value] + row * width
+        for c in range(width):
+            state.fresh[o + c] = state.fresh[i + c]
+        state.stamp[first + row] = now
+        state.changed[first + state.counts[value]] = row
+        state.counts[value] += 1
 
 
 @kernel
@@ -644,6 +685,8 @@ def _make(flat: Any, state: Any, edited: Any, edits: Any, columns: Any) -> int:
         elif kind == GATHER:
             if state.counts[flat.inputs[step, 0]]:
                 _propagate_gather(flat, state, step, now)
+        elif kind == CONCAT:
+            _propagate_concat(flat, state, step, now)
         else:
             _propagate_rows(flat, state, step, now)
     return count

@@ -10,7 +10,7 @@ import numpy as np
 
 from butfor.oracle.program import kernels
 from butfor.oracle.program.kernels import CODES, FOLDS, NUM_TABLES, REDUCTIONS, Flat, State
-from butfor.oracle.program.steps import Fold, Gather, Linear, Map, Pick, Reduce, in_order
+from butfor.oracle.program.steps import Concat, Fold, Gather, Linear, Map, Pick, Reduce, in_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,7 +101,7 @@ class Layout:
             arity[at] = len(step.inputs)
             of = [numbers[id(one)] for one in step.inputs]
             place = places[at]
-            if not isinstance(step, Pick):
+            if not isinstance(step, (Pick, Concat)):
                 inputs[at, : len(of)] = of
             if isinstance(step, Map):
                 kind[at], code[at] = kernels.MAP, CODES[step.code]
@@ -111,6 +111,10 @@ class Layout:
             elif isinstance(step, Pick):
                 kind[at] = kernels.PICK
                 place[:3] = tables.put(step.which), tables.put(step.columns), tables.put(np.array(of))
+            elif isinstance(step, Concat):
+                kind[at] = kernels.CONCAT
+                place[kernels.BEGINS] = tables.put(np.concatenate([[0], np.cumsum(rows[of])]))
+                place[kernels.INPUTS] = tables.put(np.array(of))
             elif isinstance(step, Linear):
                 kind[at] = kernels.LINEAR
                 place[kernels.MATRIX] = sum(matrix.size for matrix in matrices)
@@ -185,6 +189,9 @@ def _need(step: Step, number: int, mine: NDArray[np.bool_], theirs: NDArray[np.b
     """Mark the rows of an input that the needed rows of a step read."""
     if isinstance(step, Gather):
         theirs[step.source[mine]] = True
+    elif isinstance(step, Concat):
+        begins = sum(value.rows for value in step.inputs[:number])
+        theirs |= mine[begins : begins + len(theirs)]
     elif isinstance(step, Reduce):
         arriving = np.flatnonzero(mine[step.receiver])
         theirs[step.source[arriving] if number == 0 else arriving] = True

@@ -21,10 +21,12 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
-from butfor.oracle.program.steps import Fold, Gather, Linear, Map, Pick, Reduce, Space, Step, Value, made
+from butfor.oracle.program.steps import Concat, Fold, Gather, Linear, Map, Pick, Reduce, Space, Step, Value, made
 from butfor.oracle.program.trace import Ref, Untraceable, refs
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from butfor.oracle.program.trace import Operation, Trace
@@ -35,7 +37,7 @@ _SAME = {"clone", "detach", "alias", "_to_copy", "to", "contiguous", "lift_fresh
 _MOVES = _SAME | {
     "view", "reshape", "_unsafe_view", "_reshape_alias", "select", "slice", "narrow", "expand", "expand_as", "t",
     "transpose", "permute", "movedim", "unsqueeze", "squeeze", "flip", "repeat", "repeat_interleave", "unbind", "split",
-    "split_with_sizes", "chunk", "cat",
+    "split_with_sizes", "chunk", "unsafe_chunk", "unsafe_split", "cat", "broadcast_tensors",
 }  # fmt: skip
 _CHOICES = {"index", "index_select", "masked_select", "gather"}
 _UNARY = {
@@ -45,7 +47,7 @@ _UNARY = {
 }  # fmt: skip
 _BINARY = {
     "add", "sub", "mul", "div", "maximum", "minimum", "pow", "eq", "ne", "lt", "le", "gt", "ge", "logical_and",
-    "logical_or", "bitwise_and", "bitwise_or",
+    "logical_or", "bitwise_and", "bitwise_or", "atan2",
 }  # fmt: skip
 _FOLDS = {"sum", "mean", "amax", "amin", "prod"}
 _REDUCTIONS = {"scatter_add", "index_add", "scatter_reduce", "index_reduce", "scatter"}
@@ -64,10 +66,10 @@ _SHIFT = 32
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A tensor that has a row for each row of a space, along one of its axes."""
+    """A tensor that has a row for each row of a space, along one of its axes; all of it is one row where axis is None."""
 
     value: Value
-    axis: int
+    axis: int | None
     shape: tuple[int, ...]
 
     @property
@@ -81,6 +83,14 @@ class Rows:
         """The shape of one row."""
         return [size for axis, size in enumerate(self.shape) if axis != self.axis]
 
+    def numbered(self, start: int = 0) -> Tensor:
+        """A tensor of its shape in which each entry is its own row and column; columns are counted from ``start``."""
+        own = torch.arange(self.value.width).reshape(self.inner) + start
+        if self.axis is None:
+            return own
+        row = (torch.arange(self.space.size) << _SHIFT).reshape([-1] + [1] * len(self.inner))
+        return (row + own).movedim(0, self.axis)
+
 
 @dataclass(frozen=True, eq=False)
 class Index:
@@ -92,10 +102,9 @@ class Index:
 class Lowering:
     """Walks the operations of a trace once."""
 
-    def __init__(self, trace: Trace, num_nodes: int) -> None:
+    def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.nodes = Space("node", num_nodes)
-        self.graph = Space("graph", 1)
+        self.graph = Space(1)
         self._facts: dict[int, Rows | Index] = {}
         self._edge_spaces: list[Space] = []
 
@@ -123,7 +132,7 @@ class Lowering:
 
     def edge_space(self, columns: NDArray[np.int64]) -> Space:
         """The space of rows along these edges, the same object for the same edges."""
-        made = Space("edge", len(columns), columns)
+        made = Space(len(columns), columns)
         found = next((space for space in self._edge_spaces if space.matches(made)), None)
         if found is None:
             self._edge_spaces.append(made)
@@ -139,9 +148,8 @@ class Lowering:
         """
         for operation in self.trace.operations:
             facts = [self._facts.get(ref.number) for ref in refs((operation.args, operation.kwargs))]
-            if any(isinstance(fact, Rows) for fact in facts) or (
-                operation.name in _REDUCTIONS and any(fact is not None for fact in facts)
-            ):
+            counted = operation.name in _REDUCTIONS and len(facts) == 3 and any(fact is not None for fact in facts)
+            if any(isinstance(fact, Rows) for fact in facts) or counted:
                 self._lower(operation)
             elif any(fact is not None for fact in facts):
                 self._follow_index(operation)
@@ -178,6 +186,12 @@ class Lowering:
             for number, origin in zip(operation.outputs, _several(moved), strict=True):
                 self._put_index(number, origin)
             return
+        if name == "scatter" and operation.args[1] != 0 and not isinstance(operation.args[3], Ref):
+            # A row of 0 and 1 for each label.
+            fact = self._fact(operation.args[2])
+            if isinstance(fact, Index) and self._fact(operation.args[0]) is None and fact.origin.shape[1:] == (1,):
+                self._put_index(operation.outputs[0], fact.origin.expand(outputs[0].shape))
+                return
         for ref in refs((operation.args, operation.kwargs)):
             fact = self._fact(ref)
             if name in _UNARY | _BINARY and isinstance(fact, Index) and fact.origin.shape == outputs[0].shape:
@@ -195,12 +209,13 @@ class Lowering:
         tensor = self.trace.values[number]
         if not tensor.is_floating_point():
             self._facts[number] = Index(origin)
-        elif tensor.dim() == 1:
-            # Numbers of nodes as features.
-            space = self.edge_space(origin.numpy())
-            self._facts[number] = Rows(Value(space, 1, _flat(tensor, 0)), 0, tuple(tensor.shape))
         else:
-            raise Untraceable("numbers of nodes used as features")
+            # Whole numbers as features, such as the type of an edge, or 0 and 1 for each type.
+            rows = origin.reshape(len(origin), -1) if origin.dim() else origin.reshape(1, 1)
+            if not bool((rows == rows[:, :1]).all()):
+                raise Untraceable("numbers of nodes used as features")
+            value = Value(self.edge_space(rows[:, 0].numpy()), _width(tensor, 0), _flat(tensor, 0))
+            self._facts[number] = Rows(value, 0, tuple(tensor.shape))
 
     def _choose_from_index(self, operation: Operation, output: Tensor) -> None:
         """Entries of an index by a constant or another index; or rows of a constant by an index."""
@@ -234,16 +249,13 @@ class Lowering:
         name = operation.name
         if name in _FRESH:
             return
-        if name in ("max", "min") and len(operation.args) > 1 and isinstance(operation.args[1], int):
+        if name in ("max", "min") and (len(operation.args) == 1 or isinstance(operation.args[1], int)):
             self._fold(operation, f"a{name}")
             return
         if name in _QUESTIONS:
             raise Untraceable("a decision that depends on the values of nodes")
-        if name == "index_put" and all(self._tensor(ref).numel() == 0 for ref in refs(operation.args[1:3])):
-            # Nothing is put, such as the weights of self-loops where there are none.
-            fact = self._fact(operation.args[0])
-            if fact is not None:
-                self._facts[operation.outputs[0]] = fact
+        if name == "index_put":
+            self._index_put(operation)
             return
         if name in _REDUCTIONS:
             self._reduce(operation)
@@ -266,7 +278,9 @@ class Lowering:
         else:
             raise Untraceable(f"the operation {name}")
 
-    def _put(self, operation: Operation, step: Step, space: Space, axis: int, fixed: bool | None = None) -> None:
+    def _put(
+        self, operation: Operation, step: Step, space: Space, axis: int | None, fixed: bool | None = None
+    ) -> None:
         """The output of an operation is what this step computes."""
         number = operation.outputs[0]
         tensor = self.trace.values[number]
@@ -280,21 +294,19 @@ class Lowering:
         self._facts[number] = Rows(value, axis, tuple(tensor.shape))
 
     def _operand(
-        self, argument: Any, space: Space, shape: tuple[int, ...], axis: int
+        self, argument: Any, space: Space, shape: tuple[int, ...], axis: int | None
     ) -> tuple[Value, NDArray[np.int64] | None]:
         """An argument that is broadcast to a shape with rows along ``axis``; and which column each output reads."""
-        tensor = self._tensor(argument) if isinstance(argument, Ref) else torch.tensor(float(argument)).double()
-        own = axis - (len(shape) - tensor.dim())  # where its rows would be
+        tensor = self._tensor(argument) if isinstance(argument, Ref) else torch.tensor(float(argument), dtype=torch.float64)
+        own = None if axis is None else axis - (len(shape) - tensor.dim())  # where its rows would be
         fact = self._fact(argument)
         inner = list(tensor.shape)
         if isinstance(fact, Index):
             raise Untraceable("numbers of nodes used as features")
         if isinstance(fact, Rows):
-            if fact.axis != own or not fact.space.matches(space):
-                raise Untraceable("values of different rows combined")
-            value = fact.value
-            inner[own] = 1
-        elif own >= 0 and tensor.dim() and tensor.shape[own] == space.size != 1:
+            value = self._spread(fact, space, own)
+            inner = [1 if i == fact.axis else size for i, size in enumerate(inner)]
+        elif own is not None and own >= 0 and tensor.dim() and tensor.shape[own] == space.size != 1:
             value = Value(space, _width(tensor, own), _flat(tensor, own))
             inner[own] = 1
         else:
@@ -304,11 +316,22 @@ class Lowering:
         plain = len(columns) == value.width and np.array_equal(columns, np.arange(value.width))
         return value, None if plain else columns
 
+    def _spread(self, fact: Rows, space: Space, axis: int | None) -> Value:
+        """A value as one of a space; what the graph as a whole has, every row of the space has."""
+        if fact.axis == axis and fact.space.matches(space):
+            return fact.value
+        if fact.space.size != 1 or fact.space.columns is not None:
+            raise Untraceable("values of different rows combined")
+        if space.size == 1:
+            return fact.value
+        return made(Gather([fact.value], np.zeros(space.size, dtype=np.int64)), space, fact.value.width)
+
     def _map(self, operation: Operation) -> None:
         code, arguments, parameters = _as_map(operation)
         shape = tuple(self.trace.values[operation.outputs[0]].shape)
-        first = next(fact for argument in arguments if isinstance(fact := self._fact(argument), Rows))
-        axis = first.axis + len(shape) - len(first.shape)
+        facts = [fact for argument in arguments if isinstance(fact := self._fact(argument), Rows)]
+        first = max(facts, key=lambda fact: (fact.space.size, fact.axis is not None))
+        axis = None if first.axis is None else first.axis + len(shape) - len(first.shape)
         pairs = [self._operand(argument, first.space, shape, axis) for argument in arguments]
         step = Map([value for value, _ in pairs], code, [columns for _, columns in pairs], parameters)
         self._put(operation, step, first.space, axis)
@@ -325,14 +348,17 @@ class Lowering:
         total = 0
         for number, ref in arguments.items():
             fact, tensor = self._fact(ref), self._tensor(ref)
-            if fact is None and tensor.dim() == len(first.shape) and tensor.shape[first.axis] == space.size:
+            if (
+                fact is None
+                and first.axis is not None
+                and tensor.dim() == len(first.shape)
+                and tensor.shape[first.axis] == space.size
+            ):
                 constant = Value(space, _width(tensor, first.axis), _flat(tensor, first.axis))
                 fact = Rows(constant, first.axis, tuple(tensor.shape))
             if not isinstance(fact, Rows) or not fact.space.matches(space):
                 raise Untraceable("rows of different kinds put together")
-            own = torch.arange(fact.value.width).reshape(fact.inner) + total
-            row = (torch.arange(space.size) << _SHIFT).reshape([-1] + [1] * len(fact.inner))
-            ids[number] = (row + own).movedim(0, fact.axis)
+            ids[number] = fact.numbered(total)
             values.append(fact.value)
             total += fact.value.width
         args, kwargs = tree_map(
@@ -346,46 +372,80 @@ class Lowering:
         parts, dim = operation.args[0], operation.args[1] if len(operation.args) > 1 else 0
         facts = [self._fact(part) for part in parts]
         first = next(fact for fact in facts if isinstance(fact, Rows))
-        if dim % len(first.shape) != first.axis:
+        if first.axis is None or dim % len(first.shape) != first.axis:
             return False
-        columns = []
+        values = []
         for part, fact in zip(parts, facts, strict=True):
-            if isinstance(fact, Index) or (
-                isinstance(fact, Rows) and (fact.axis != first.axis or not fact.value.fixed)
-            ):
+            tensor = self._tensor(part)
+            if isinstance(fact, Index) or (isinstance(fact, Rows) and fact.axis != first.axis):
                 raise Untraceable("rows of different kinds put together")
-            known = fact.space.columns if isinstance(fact, Rows) else None
-            columns.append(np.full(self._tensor(part).shape[dim], -1) if known is None else known)
-        output = self.trace.values[operation.outputs[0]]
-        value = Value(self.edge_space(np.concatenate(columns)), _width(output, dim), _flat(output, dim))
-        self._facts[operation.outputs[0]] = Rows(value, first.axis, tuple(output.shape))
+            if tensor.numel():
+                constant = Value(Space(tensor.shape[dim]), _width(tensor, dim), _flat(tensor, dim))
+                values.append(fact.value if isinstance(fact, Rows) else constant)
+        self._put(operation, Concat(values), self._joined([value.space for value in values]), first.axis)
         return True
+
+    def _joined(self, spaces: Sequence[Space | None]) -> Space:
+        """The space of rows one behind the other."""
+        known = [space for space in spaces if space is not None]
+        if all(space.columns is None for space in known):
+            return Space(sum(space.size for space in known))
+        return self.edge_space(np.concatenate([space.edges for space in known]))
 
     def _moved(self, grid: Tensor, values: list[Value], space: Space) -> Rows:
         """The value whose numbers stand where the grid says."""
-        candidates: list[tuple[int, NDArray[np.int64], NDArray[np.int64]]] = []
-        for axis in range(grid.dim()):
-            lines = grid.movedim(axis, 0).reshape(grid.shape[axis], _width(grid, axis))
-            row, column = lines >> _SHIFT, lines & ((1 << _SHIFT) - 1)
-            if lines.numel() and bool((row == row[:, :1]).all()) and bool((column == column[:1]).all()):
-                candidates.append((axis, row[:, 0].numpy(), column[0].numpy()))
+        starts = np.concatenate([[0], np.cumsum([one.width for one in values])])
+
+        def picked(columns: NDArray[np.int64]) -> Value:
+            if len(values) == 1 and np.array_equal(columns, np.arange(values[0].width)):
+                return values[0]
+            which = np.searchsorted(starts, columns, side="right") - 1
+            return made(Pick(values, which, columns - starts[which]), space, len(columns))
+
+        shape = tuple(grid.shape)
+        lines = [
+            (axis, *_rows_and_columns(grid.movedim(axis, 0).reshape(shape[axis], _width(grid, axis))))
+            for axis in range(grid.dim() if grid.numel() else 0)
+        ]
+        plain = [(axis, row[:, 0], column[0]) for axis, row, column in lines if _same(row.T) and _same(column)]
         # Where several axes fit (there is one row only), the first is where it was.
         everything = np.arange(space.size)
-        whole = [candidate for candidate in candidates if np.array_equal(candidate[1], everything)]
-        if not candidates:
-            raise Untraceable("rows mixed with other axes")
-        axis, chosen, columns = (whole or candidates)[0]
-        value = values[0]
-        if len(values) > 1 or not np.array_equal(columns, np.arange(value.width)):
-            starts = np.concatenate([[0], np.cumsum([one.width for one in values])])
-            which = np.searchsorted(starts, columns, side="right") - 1
-            value = made(Pick(values, which, columns - starts[which]), space, len(columns))
-        if not whole:
-            value = made(Gather([value], chosen), self._part(space, chosen), value.width)
-        return Rows(value, axis, tuple(grid.shape))
+        for axis, rows, columns in plain:
+            if np.array_equal(rows, everything):
+                return Rows(picked(columns), axis, shape)
+        if plain:
+            axis, rows, columns = plain[0]
+            chosen = made(Gather([picked(columns)], rows), self._part(space, rows), len(columns))
+            return Rows(chosen, axis, shape)
+        if space.size == 1:
+            return Rows(picked(_rows_and_columns(grid)[1].reshape(-1)), None, shape)
+        for axis, row, column in lines:
+            if _same(row.T):
+                # Parts of a row become rows.
+                patterns, which = np.unique(column, axis=0, return_inverse=True)
+                parts = [picked(pattern) for pattern in patterns]
+                rows = which.reshape(-1) * space.size + row[:, 0]
+                together = made(Concat(parts), Space(len(parts) * space.size), column.shape[1])
+                return Rows(made(Gather([together], rows), self._part(space, row[:, 0]), column.shape[1]), axis, shape)
+        for axis, row, column in lines:
+            if _same(column):
+                # Several rows become one.
+                return Rows(self._side_by_side(picked(np.arange(starts[-1])), space, row, column[0]), axis, shape)
+        raise Untraceable("rows mixed with other axes")
+
+    def _side_by_side(
+        self, value: Value, space: Space, row: NDArray[np.int64], column: NDArray[np.int64]
+    ) -> Value:
+        """For each row and column the row of a value that it is from; the column is the same in all rows."""
+        choices, which = np.unique(row, axis=1, return_inverse=True)
+        parts = [self._part(space, choice) for choice in choices.T]
+        if not all(part.matches(parts[0]) for part in parts):
+            raise Untraceable("rows of different edges put together")
+        gathered = [made(Gather([value], choice), parts[0], value.width) for choice in choices.T]
+        return made(Pick(gathered, which.reshape(-1), column), parts[0], len(column))
 
     def _part(self, space: Space, chosen: NDArray[np.int64]) -> Space:
-        return self.edge_space(space.columns[chosen]) if space.columns is not None else Space("rows", len(chosen))
+        return self.edge_space(space.columns[chosen]) if space.columns is not None else Space(len(chosen))
 
     def _gather(self, operation: Operation) -> None:
         """Rows chosen by an index, such as the sender of each edge."""
@@ -394,6 +454,9 @@ class Lowering:
             axis, index = args[1], args[2]
         elif operation.name == "embedding":
             axis, index = 0, args[1]
+        elif operation.name == "gather":
+            self._gather_columns(operation)
+            return
         elif operation.name == "index" and sum(one is not None for one in args[1]) == 1:
             axis, index = next((i, one) for i, one in enumerate(args[1]) if one is not None)
         else:
@@ -421,11 +484,56 @@ class Lowering:
             )
         self._put(operation, Gather([fact.value], chosen), space, fact.axis)
 
+    def _gather_columns(self, operation: Operation) -> None:
+        """Of each row the columns that a label says: all columns times 0 or 1, added up."""
+        args = operation.args
+        fact, index, shape = self._fact(args[0]), self._tensor(args[2]), self.trace.values[operation.outputs[0]].shape
+        if not isinstance(fact, Rows) or isinstance(self._fact(args[2]), Rows) or fact.axis != 0 or args[1] % 2 != 1:
+            raise Untraceable("the operation gather")
+        width, many = fact.shape[1], int(shape[1])
+        chosen = torch.nn.functional.one_hot(index, width).reshape(len(index), -1)
+        factor = Value(fact.space, many * width, _flat(chosen, 0))
+        every = np.tile(np.arange(width), many)
+        products = made(Map([fact.value, factor], "mul", [every, None]), fact.space, many * width)
+        self._put(operation, Fold([products], "sum", np.repeat(np.arange(many), width)), fact.space, 0)
+
+    def _index_put(self, operation: Operation) -> None:
+        """Rows that are written over, such as the weights of self-loops, or numbers such as those that are infinite."""
+        into, where, values, *more = operation.args
+        fact, condition = self._fact(into), self._fact(where[0])
+        if all(self._tensor(ref).numel() == 0 for ref in refs((where, values))):
+            if fact is not None:
+                self._facts[operation.outputs[0]] = fact
+            return
+        if len(where) != 1 or any(more) or not isinstance(fact, Rows) or fact.axis is None:
+            raise Untraceable("the operation index_put")
+        shape, index = fact.shape, self._tensor(where[0])
+        if isinstance(condition, Rows):
+            if condition.shape != shape or self._tensor(values).numel() != 1:
+                raise Untraceable("the operation index_put")
+            pairs = [self._operand(one, fact.space, shape, fact.axis) for one in (where[0], values, into)]
+            step = Map([value for value, _ in pairs], "where", [columns for _, columns in pairs])
+            self._put(operation, step, fact.space, fact.axis)
+            return
+        if fact.axis != 0 or index.dim() != 1:
+            raise Untraceable("the operation index_put")
+        rows = index.nonzero().view(-1).numpy() if index.dtype == torch.bool else index.long().numpy()
+        found = self._fact(values)
+        if isinstance(found, Rows) and found.axis == 0 and found.space.size == len(rows):
+            new = found.value
+        elif found is None:
+            spread = self._tensor(values).expand(len(rows), *shape[1:])
+            new = Value(Space(len(rows)), fact.value.width, _flat(spread, 0))
+        else:
+            raise Untraceable("the operation index_put")
+        source = np.arange(fact.space.size)
+        source[rows] = fact.space.size + np.arange(len(rows))
+        both = made(Concat([fact.value, new]), Space(fact.space.size + len(rows)), fact.value.width)
+        self._put(operation, Gather([both], source), fact.space, 0)
+
     def _move_by_constant(self, operation: Operation, fact: Rows, axis: int, index: Tensor) -> None:
         """Columns chosen by a constant."""
-        own = torch.arange(fact.value.width).reshape(fact.inner)
-        row = (torch.arange(fact.space.size) << _SHIFT).reshape([-1] + [1] * len(fact.inner))
-        grid = (row + own).movedim(0, fact.axis)
+        grid = fact.numbered()
         args = (None,) * axis + (index,)
         picked = (
             grid.index_select(axis, index) if operation.name == "index_select" else torch.ops.aten.index(grid, args)
@@ -436,8 +544,7 @@ class Lowering:
         """A product with a constant matrix."""
         arguments = list(operation.args)
         bias = arguments.pop(0) if operation.name in ("addmm", "baddbmm") else None
-        if operation.kwargs.get("beta", 1) != 1 or operation.kwargs.get("alpha", 1) != 1:
-            raise Untraceable(f"the operation {operation.name} with factors")
+        alpha, beta = (float(operation.kwargs.get(name, 1)) for name in ("alpha", "beta"))
         facts = [self._fact(argument) for argument in arguments]
         at = next(i for i, fact in enumerate(facts) if isinstance(fact, Rows))
         fact, other = facts[at], facts[1 - at]
@@ -452,15 +559,21 @@ class Lowering:
         if other is not None or fact.axis == summed:
             raise Untraceable("a matrix product of values of nodes")
         # What it does to each unit row is its matrix.
+        if fact.axis is None:
+            raise Untraceable("a matrix product of what the graph as a whole has")
         unit = torch.eye(fact.value.width, dtype=torch.float64).reshape([-1, *fact.inner]).movedim(0, fact.axis)
         pair = (unit, constant.double()) if at == 0 else (constant.double(), unit)
-        matrix = torch.matmul(*pair).movedim(fact.axis, 0).reshape(fact.value.width, -1).contiguous().numpy()
+        matrix = torch.matmul(*pair).movedim(fact.axis, 0).reshape(fact.value.width, -1).contiguous().numpy() * alpha
         if bias is None:
             self._put(operation, Linear([fact.value], matrix), fact.space, fact.axis)
             return
         product = made(Linear([fact.value], matrix), fact.space, matrix.shape[1])
         shape = tuple(self.trace.values[operation.outputs[0]].shape)
         added, columns = self._operand(bias, fact.space, shape, fact.axis)
+        if beta != 1:
+            factor = Value(None, 1, np.full((1, 1), beta))
+            every = np.zeros(added.width, dtype=np.int64)
+            added = made(Map([added, factor], "mul", [None, every]), fact.space, added.width)
         self._put(operation, Map([product, added], "add", [None, columns]), fact.space, fact.axis)
 
     def _multiply_rows(self, operation: Operation, left: Rows, right: Rows) -> None:
@@ -477,41 +590,45 @@ class Lowering:
         self._put(operation, Fold([products], "sum", np.repeat(np.arange(rows * columns), summed)), left.space, 0)
 
     def _fold(self, operation: Operation, code: str | None = None) -> None:
-        """A sum, mean or maximum within each row."""
+        """A sum, mean or maximum within each row, over all rows, or both."""
         code = code or operation.name
         fact = self._rows(operation.args[0])
         dims = operation.args[1] if len(operation.args) > 1 else operation.kwargs.get("dim")
         keep = operation.args[2] if len(operation.args) > 2 else operation.kwargs.get("keepdim", False)
         axes = [dims] if isinstance(dims, int) else list(dims or range(len(fact.shape)))
         axes = [axis % len(fact.shape) for axis in axes]
-        if fact.axis in axes:
-            self._fold_rows(operation, code, fact, axes, keep)
-            return
-        inner = [axis - (axis > fact.axis) for axis in axes]
-        kept = [1 if i in inner else size for i, size in enumerate(fact.inner)]
+        over_rows = fact.axis is not None and fact.axis in axes
+        value = fact.value
+        kept = [1 if axis in axes else size for axis, size in enumerate(fact.shape) if axis != fact.axis]
         groups = torch.arange(math.prod(kept)).reshape(kept).expand(fact.inner).reshape(-1).numpy()
-        axis = fact.axis if keep else fact.axis - sum(one < fact.axis for one in axes)
-        self._put(operation, Fold([fact.value], code, groups), fact.space, axis)
-
-    def _fold_rows(self, operation: Operation, code: str, fact: Rows, axes: list[int], keep: bool) -> None:
-        """A sum or maximum over all nodes: what the graph as a whole is."""
-        if axes != [fact.axis] or not keep or fact.space.kind != "node" or code not in ("sum", "mean", "amax", "amin"):
-            raise Untraceable(f"a {code} over all nodes")
-        size = fact.space.size
-        entry = np.arange(size)
-        nowhere = np.full(size, -1)
-        step = Reduce([fact.value], "sum" if code == "mean" else code, entry * 0, entry, nowhere)
-        if code == "mean":
-            total = Value(self.graph, fact.value.width, step=step)
-            share = Value(None, 1, np.full((1, 1), 1 / size))
-            self._put(
-                operation,
-                Map([total, share], "mul", [None, np.zeros(total.width, dtype=np.int64)]),
-                self.graph,
-                fact.axis,
-            )
+        if len(axes) == over_rows:
+            self._fold_rows(operation, code, value, fact, keep)
             return
-        self._put(operation, step, self.graph, fact.axis)
+        within = Fold([value], code, groups)
+        if over_rows:
+            self._fold_rows(operation, code, made(within, fact.space, math.prod(kept)), fact, keep)
+            return
+        axis = fact.axis
+        if axis is not None and not keep:
+            axis -= sum(one < axis for one in axes)
+        self._put(operation, within, fact.space, axis)
+
+    def _fold_rows(self, operation: Operation, code: str, value: Value, fact: Rows, keep: bool) -> None:
+        """A sum, mean or maximum over all rows: what the graph as a whole has."""
+        if code not in ("sum", "mean", "amax", "amin") or (code == "mean" and fact.space.columns is not None):
+            raise Untraceable(f"a {code} over all edges")
+        size, axis = fact.space.size, fact.axis if keep else None
+        entry = np.arange(size)
+        edges = fact.space.edges
+        step = Reduce([value], "sum" if code == "mean" else code, entry * 0, entry, edges)
+        fixed = value.fixed and bool((edges < 0).all())
+        if code != "mean":
+            self._put(operation, step, self.graph, axis, fixed)
+            return
+        total = Value(self.graph, value.width, step=step)
+        share = Value(None, 1, np.full((1, 1), 1 / size))
+        scaled = Map([total, share], "mul", [None, np.zeros(value.width, dtype=np.int64)])
+        self._put(operation, scaled, self.graph, axis, fixed)
 
     def _batch_norm(self, operation: Operation) -> None:
         fact = self._rows(operation.args[0])
@@ -563,7 +680,7 @@ class Lowering:
             raise Untraceable("a reduction that does not follow the edges")
         edges = np.full(len(receiver), -1) if origin is None else origin
         size = start.shape[dim]
-        space = self.nodes if size == self.nodes.size else self.graph if size == 1 else Space("rows", size)
+        space = Space(size)
         start_value = float(empty.flat[0]) if empty.size else 0.0
         step = Reduce([value], code, receiver, np.arange(len(receiver)), edges, start_value, counts=operation.counts)
         self._put(operation, step, space, dim, fixed=value.fixed and bool((edges < 0).all()))
@@ -582,7 +699,7 @@ class Lowering:
         value, space, width = fact.value, fact.space, fact.value.width
         size = given.get("num_nodes")
         size = int(receiver.max(initial=-1)) + 1 if size is None else int(size)
-        receivers = self.nodes if size == self.nodes.size else Space("rows", size)
+        receivers = Space(size)
         entries = np.arange(space.size)
         highest = Value(receivers, width, step=Reduce([value], "shift", receiver, entries, origin))
         shift = Value(space, width, step=Gather([highest], receiver))
@@ -628,19 +745,28 @@ def _as_map(operation: Operation) -> tuple[str, list[Any], tuple[float, ...]]:
     return name, args[: 3 if name == "where" else 2 if name in _BINARY else 1], ()
 
 
+def _rows_and_columns(grid: Tensor) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return (grid >> _SHIFT).numpy(), (grid & ((1 << _SHIFT) - 1)).numpy()
+
+
+def _same(lines: NDArray[np.int64]) -> bool:
+    """Whether all lines are the same."""
+    return bool((lines == lines[:1]).all())
+
+
 def _several(result: Any) -> list[Any]:
     return list(result) if isinstance(result, (list, tuple)) else [result]
 
 
-def _width(tensor: Tensor, axis: int) -> int:
+def _width(tensor: Tensor, axis: int | None) -> int:
     """How many numbers a row has."""
-    return math.prod(size for one, size in enumerate(tensor.shape) if one != axis % max(tensor.dim(), 1))
+    return math.prod(size for one, size in enumerate(tensor.shape) if axis is None or one != axis % tensor.dim())
 
 
-def _flat(tensor: Tensor, axis: int) -> NDArray[np.float64]:
+def _flat(tensor: Tensor, axis: int | None) -> NDArray[np.float64]:
     """The rows of a tensor, everything else behind."""
     tensor = tensor.detach().double()
-    if not tensor.dim():
-        return tensor.reshape(1, 1).numpy()
+    if axis is None or not tensor.dim():
+        return np.ascontiguousarray(tensor.reshape(1, -1).numpy())
     rows = tensor.movedim(axis, 0).reshape(tensor.shape[axis], _width(tensor, axis))
     return np.ascontiguousarray(rows.numpy())

@@ -19,6 +19,7 @@ from butfor.oracle.program.layout import Layout
 from butfor.oracle.program.lowering import Lowering
 from butfor.oracle.program.relaxation import ProgramRelaxation
 from butfor.oracle.program.rewriting import simplify
+from butfor.oracle.program.steps import Space
 from butfor.oracle.program.trace import Untraceable, record
 from butfor.oracle.ties import nearly_tied
 from butfor.predict.batch import EditedBatch
@@ -184,12 +185,13 @@ class ProgramOracle(Oracle):
             if isinstance(problem.__cause__, Untraceable):
                 raise problem.__cause__ from None
             raise Untraceable("a neighbourhood on which the model fails") from problem
-        lowering = Lowering(trace, near.num_nodes)
+        lowering = Lowering(trace)
+        nodes = Space(near.num_nodes)
         along = lowering.add_edges("edge_index", columns)
-        lowering.add_rows("x", lowering.nodes, editable=bool(len(edits.changes.edit)))
+        lowering.add_rows("x", nodes, editable=bool(len(edits.changes.edit)))
         for name, tensor in inputs.fields.items():
             if name not in predictor.graph.edge_fields():
-                lowering.add_rows(name, lowering.nodes)
+                lowering.add_rows(name, nodes)
             elif tensor.is_floating_point():
                 lowering.add_rows(name, along)
             else:

@@ -110,7 +110,7 @@ def _read_where_it_is(step: Reduce, value: Value) -> None:
     """
     terms = _terms(step.inputs[0]) if step.code == "sum" else [_Term(step.inputs[0], None, False)]
     width = value.width
-    message = next((t for t in terms if t.columns is None and t.value.width == width and _gather_of(t.value)), None)
+    message = next((term for term in terms if _is_message(term, width)), None)
     if message is None:
         return
     gather = _gather_of(message.value)
@@ -167,6 +167,11 @@ def _terms(value: Value) -> list[_Term]:
             own = columns if term.columns is None else term.columns if columns is None else term.columns[columns]
             found.append(_Term(term.value, own, term.divides != divides))
     return found
+
+
+def _is_message(term: _Term, width: int) -> bool:
+    whole = term.columns is None and term.value.width == width and not term.divides
+    return whole and _gather_of(term.value) is not None
 
 
 def _gather_of(value: Value) -> Gather | None:

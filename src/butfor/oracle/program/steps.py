@@ -3,38 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Fold", "Gather", "Linear", "Map", "Pick", "Reduce", "Space", "Step", "Value", "in_order", "made"]
+__all__ = ["Concat", "Fold", "Gather", "Linear", "Map", "Pick", "Reduce", "Space", "Step", "Value", "in_order", "made"]
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """What the rows of a value stand for.
+    """What the rows of a value stand for: nodes, edges, the graph as a whole.
 
     Attributes:
-        kind: nodes, edges, the graph as a whole, or some rows in an order of their own.
         size: how many rows there are.
         columns: for rows along edges, the edge column of each; -1 for rows that are no edge of the graph, such as
-            the self-loops that a layer adds.
+            the self-loops that a layer adds. None for rows that are always there.
     """
 
-    kind: Literal["node", "edge", "graph", "rows"]
     size: int
     columns: NDArray[np.int64] | None = None
 
     def matches(self, other: Space) -> bool:
         """Whether the rows of two spaces stand for the same."""
-        if self is other:
-            return True
-        if self.kind != other.kind or self.size != other.size or (self.columns is None) != (other.columns is None):
-            return False
-        return self.columns is None or np.array_equal(self.columns, other.columns)  # type: ignore[arg-type]
+        return self is other or (self.size == other.size and np.array_equal(self.edges, other.edges))
+
+    @property
+    def edges(self) -> NDArray[np.int64]:
+        """The edge column of each row; -1 for what is none."""
+        return np.full(self.size, -1) if self.columns is None else self.columns
 
 
 @dataclass(eq=False)
@@ -137,6 +136,15 @@ class Gather(Step):
     def evaluated(self) -> NDArray[np.float64]:
         """What comes out."""
         return _data(self.inputs[0])[self.source]
+
+
+@dataclass(eq=False)
+class Concat(Step):
+    """The rows of several inputs, one behind the other."""
+
+    def evaluated(self) -> NDArray[np.float64]:
+        """What comes out."""
+        return np.concatenate([_data(value) for value in self.inputs])
 
 
 @dataclass(eq=False)

@@ -9,10 +9,12 @@ on values that edits change; that is noticed when such a value is turned into a 
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch_geometric.backend
 from torch import Tensor
 from torch._decomp import get_decompositions
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -23,7 +25,7 @@ from torch_geometric.utils import softmax
 from butfor.oracle.replaced import replaced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from torch import nn
 
@@ -39,6 +41,7 @@ _COMPOSED = get_decompositions(
         aten._softmax, aten._log_softmax, aten.var.correction, aten.std.correction, aten.var_mean.correction,
         aten.std_mean.correction, aten.addcmul, aten.addcdiv, aten.norm, aten.linalg_vector_norm, aten.logaddexp,
         aten.logsumexp, aten.stack, aten.hardshrink, aten.softshrink, aten.threshold, aten.rsub, aten._prelu_kernel,
+        aten.linalg_cross,
     ]
 )  # fmt: skip
 
@@ -106,10 +109,22 @@ def record(model: nn.Module, run: Callable[[], Tensor], inputs: dict[str, Tensor
         (softmax, recorder.softmax),
         (gcn_norm, recorder.gcn_norm),
     ]
-    with replaced(model, known), torch.no_grad(), recorder:
+    with replaced(model, known), torch.no_grad(), _in_small_steps(), recorder:
         out = run()
     recorder.trace.output = recorder.number(out)
     return recorder.trace
+
+
+@contextmanager
+def _in_small_steps() -> Iterator[None]:
+    """Let torch and PyG do step by step what they would otherwise do in one piece, or decide by the sizes of groups."""
+    before = torch_geometric.backend.use_segment_matmul
+    torch_geometric.backend.use_segment_matmul = False
+    try:
+        with torch.backends.mkldnn.flags(enabled=False):
+            yield
+    finally:
+        torch_geometric.backend.use_segment_matmul = before
 
 
 def refs(arguments: Any) -> list[Ref]:
@@ -185,10 +200,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         given, named = tree_map(self._ref, (args, kwargs))
         written = self._written(func, args, kwargs)
         for tensor in written:
-            self.trace.values[self.number(tensor)] = tensor.detach().clone()
+            self._save(tensor)
         out = func(*args, **kwargs)
         if written:
-            outputs = tuple(self._rewritten(tensor) for tensor in written)
+            outputs = tuple(self.add(tensor) for tensor in written)
         else:
             outputs = tuple(self.add(tensor) for tensor in tree_flatten(out)[0] if isinstance(tensor, Tensor))
         self.trace.operations.append(Operation(_name(func), func, given, named, outputs, self._counting))
@@ -210,9 +225,19 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                     found.append(value)
         return found
 
-    def _rewritten(self, tensor: Tensor) -> int:
-        """A new number for a tensor that was written into; what shares its memory must not be used any more."""
-        sharing = self._sharing[tensor.untyped_storage()._cdata]
-        self._overwritten |= sharing - {self._numbers[id(tensor)]}
-        sharing.clear()
-        return self.add(tensor)
+    def _save(self, tensor: Tensor) -> None:
+        """Keep what a tensor is before it is written into, and what shares its memory, which is not to be used then."""
+        mine, sharing = self.number(tensor), self._sharing[tensor.untyped_storage()._cdata]
+        lost = {number for number in sharing if number == mine or _overlap(self.trace.values[number], tensor)}
+        for number in lost:
+            self.trace.values[number] = self.trace.values[number].clone()
+        self._overwritten |= lost - {mine}
+        sharing -= lost
+
+
+def _overlap(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors in the same piece of memory have a number in common."""
+    size = one.untyped_storage().nbytes() // one.element_size()
+    places = torch.zeros(size, dtype=torch.bool)
+    places.as_strided(one.shape, one.stride(), one.storage_offset()).fill_(True)
+    return bool(places.as_strided(other.shape, other.stride(), other.storage_offset()).any())
