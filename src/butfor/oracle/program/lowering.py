@@ -186,6 +186,9 @@ class Lowering:
             for number, origin in zip(operation.outputs, _several(moved), strict=True):
                 self._put_index(number, origin)
             return
+        if name == "bincount":
+            self._count(operation)
+            return
         if name == "scatter" and operation.args[1] != 0 and not isinstance(operation.args[3], Ref):
             # A row of 0 and 1 for each label.
             fact = self._fact(operation.args[2])
@@ -388,9 +391,11 @@ class Lowering:
     def _joined(self, spaces: Sequence[Space | None]) -> Space:
         """The space of rows one behind the other."""
         known = [space for space in spaces if space is not None]
-        if all(space.columns is None for space in known):
-            return Space(sum(space.size for space in known))
-        return self.edge_space(np.concatenate([space.edges for space in known]))
+        columns = np.concatenate([space.edges for space in known])
+        if len(known) > 1 and all(space.matches(known[0]) for space in known):
+            # They may be stacked: then they become rows of the same space again.
+            return Space(len(columns), None if known[0].columns is None else columns, whole=known[0])
+        return self.edge_space(columns) if (columns >= 0).any() else Space(len(columns))
 
     def _moved(self, grid: Tensor, values: list[Value], space: Space) -> Rows:
         """The value whose numbers stand where the grid says."""
@@ -426,10 +431,12 @@ class Lowering:
                 parts = [picked(pattern) for pattern in patterns]
                 rows = which.reshape(-1) * space.size + row[:, 0]
                 together = made(Concat(parts), Space(len(parts) * space.size), column.shape[1])
-                return Rows(made(Gather([together], rows), self._part(space, row[:, 0]), column.shape[1]), axis, shape)
+                edges = None if space.columns is None else space.columns[row[:, 0]]
+                divided = Space(len(rows), edges, whole=space)
+                return Rows(made(Gather([together], rows), divided, column.shape[1]), axis, shape)
         for axis, row, column in lines:
-            if _same(column):
-                # Several rows become one.
+            if _same(column) and space.whole is not None and space.whole.size == shape[axis]:
+                # Parts become a row again.
                 return Rows(self._side_by_side(picked(np.arange(starts[-1])), space, row, column[0]), axis, shape)
         raise Untraceable("rows mixed with other axes")
 
@@ -684,6 +691,19 @@ class Lowering:
         start_value = float(empty.flat[0]) if empty.size else 0.0
         step = Reduce([value], code, receiver, np.arange(len(receiver)), edges, start_value, counts=operation.counts)
         self._put(operation, step, space, dim, fixed=value.fixed and bool((edges < 0).all()))
+
+    def _count(self, operation: Operation) -> None:
+        """How many edges lead to each node."""
+        receiver, origin = self._receivers(operation.args[0], 0)
+        assert origin is not None
+        if len(operation.args) > 1 and operation.args[1] is not None:
+            raise Untraceable("the operation bincount with weights")
+        size = len(self.trace.values[operation.outputs[0]])
+        if int(receiver.max(initial=-1)) + 1 == size > (operation.args[2] if len(operation.args) > 2 else 0):
+            raise Untraceable("a number of counts that depends on the edges")
+        one = Value(self.edge_space(origin), 1, np.ones((len(origin), 1)))
+        step = Reduce([one], "sum", receiver, np.arange(len(receiver)), origin)
+        self._put(operation, step, Space(size), 0, fixed=bool((origin < 0).all()))
 
     def _softmax(self, operation: Operation) -> None:
         """PyG's softmax over the edges into each node."""

@@ -8,6 +8,7 @@ on values that edits change; that is noticed when such a value is turned into a 
 
 from __future__ import annotations
 
+import math
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,12 +39,28 @@ _COMPOSED = get_decompositions(
     [
         aten.native_layer_norm, aten.native_group_norm, aten.gelu, aten.silu, aten.elu, aten.celu, aten.selu,
         aten.softplus, aten.log_sigmoid_forward, aten.hardtanh, aten.hardsigmoid, aten.hardswish, aten.mish,
-        aten._softmax, aten._log_softmax, aten.var.correction, aten.std.correction, aten.var_mean.correction,
-        aten.std_mean.correction, aten.addcmul, aten.addcdiv, aten.norm, aten.linalg_vector_norm, aten.logaddexp,
+        aten._softmax, aten._log_softmax, aten.std.correction, aten.std_mean.correction, aten.addcmul, aten.addcdiv, aten.norm, aten.linalg_vector_norm, aten.logaddexp,
         aten.logsumexp, aten.stack, aten.hardshrink, aten.softshrink, aten.threshold, aten.rsub, aten._prelu_kernel,
         aten.linalg_cross,
     ]
 )  # fmt: skip
+
+
+def _variance(
+    x: Tensor, dim: Any = None, correction: float | None = None, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The variance and the mean."""
+    dims = list(range(x.dim())) if dim is None else list(dim)
+    size = math.prod(x.shape[axis] for axis in dims)
+    mean = x.mean(dims, keepdim=True)
+    square = (x - mean).square().sum(dims, keepdim=keepdim) / max(size - (1 if correction is None else correction), 0)
+    return square, mean if keepdim else x.mean(dims)
+
+
+_COMPOSED |= {
+    aten.var_mean.correction: _variance,
+    aten.var.correction: lambda *args, **kwargs: _variance(*args, **kwargs)[0],
+}
 
 
 class Untraceable(Exception):
