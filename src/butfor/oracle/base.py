@@ -77,9 +77,13 @@ class Oracle(ABC):
         """Why it cannot answer for these edits; empty where it can."""
         return ""
 
+    def proves_locality(self, edits: Edits) -> bool:  # noqa: ARG002
+        """Whether it follows from what the model did that nothing beyond the neighbourhood matters to the target."""
+        return False
+
     @property
-    def proves_locality(self) -> bool:
-        """Whether it follows from the model's layers that nothing beyond the neighbourhood matters to the target."""
+    def knows_layers(self) -> bool:
+        """Whether it knows the model's code, not only what it did: then the model does that on every graph."""
         return False
 
     @abstractmethod

@@ -17,7 +17,7 @@ from butfor.predict.whole_graph import logits_after
 from butfor.problem.problem import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from torch import Tensor
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from butfor.predict.predictor import Predictor
     from butfor.problem.goal import Goal
 
-    # The edits of targets, and whether nothing outside their neighbourhoods matters to them.
-    Prefetched = dict[tuple[int, ...], tuple[Edits, bool]]
+    # The edits of targets, and whether nothing outside their neighbourhoods matters to them, where that was tested.
+    Prefetched = dict[tuple[int, ...], tuple[Edits, bool | None]]
 
 __all__ = ["ProblemBuilder"]
 
@@ -95,16 +95,18 @@ class ProblemBuilder:
         for start, end in self._general.pieces(edits):
             piece = edits[start:end]
             keys = [one.neighbourhood.targets for one in piece]
-            local = self._are_local(piece, self.predictor.intact_logits(keys))
+            # What is proved of the first is proved of most others.
+            proved = self._fast is not None and self._fast.proves_locality(piece[0])
+            local = [None] * len(piece) if proved else self._are_local(piece, self.predictor.intact_logits(keys))
             prefetched |= dict(zip(keys, zip(piece, local, strict=True), strict=True))
         return prefetched
 
     def _build(self, target: tuple[int, ...], hops: int | None, seed: int, prefetched: Prefetched) -> Problem:
         logits = self.predictor.intact_logits([target])[0]
         while True:
-            edits, note, local = self._edits(target, hops, logits, prefetched)
-            for oracle in self._oracles(hops, local):
-                if not oracle.refusal(edits) and self._is_trusted(oracle, edits, logits):
+            edits, note, known = self._edits(target, hops, prefetched)
+            for oracle in self._oracles(edits, logits, known):
+                if self._is_trusted(oracle, edits, logits):
                     if target and hops is None:
                         note = f"{WHOLE_GRAPH} {note}".strip()
                     return Problem(self.predictor, oracle, edits, self.goal, logits, seed, note)
@@ -129,9 +131,9 @@ class ProblemBuilder:
         return self.predictor.flow or "source_to_target"
 
     def _edits(
-        self, target: tuple[int, ...], hops: int | None, logits: Tensor, prefetched: Prefetched
-    ) -> tuple[Edits, str, bool]:
-        """The edits of a target, a note for the user, and whether nothing outside the neighbourhood matters."""
+        self, target: tuple[int, ...], hops: int | None, prefetched: Prefetched
+    ) -> tuple[Edits, str, bool | None]:
+        """The edits of a target, a note for the user, and whether nothing outside matters, if that is known."""
         if hops == self.hops and target in prefetched:
             edits, local = prefetched.pop(target)
             return edits, "", local
@@ -145,22 +147,28 @@ class ProblemBuilder:
             joins, note = self.rules.joins(around)
             near = self.graph.neighbourhood(target, hops, self._flow, joins) if joins else near
             edits = self.rules.edits(near, around, joins)
-        return edits, note, self._are_local([edits], logits[None])[0]
+        return edits, note, None
 
     def _are_local(self, asked: Sequence[Edits], logits: Tensor) -> list[bool]:
         """Whether nothing outside each neighbourhood matters to its target, nor what stands beside it in a batch."""
-        if self._fast is not None and self._fast.proves_locality:
-            return [True] * len(asked)
         return are_local(self.predictor, asked, list(logits)) if self.predictor.can_batch else [False] * len(asked)
 
-    def _oracles(self, hops: int | None, local: bool) -> tuple[Oracle, ...]:
-        """The oracles that may answer, the quickest first.
+    def _oracles(self, edits: Edits, logits: Tensor, local: bool | None) -> Iterator[Oracle]:
+        """The oracles that may answer, the quickest first; ``local`` is whether nothing outside matters, if known.
 
         A node or link that is searched on the whole graph may depend on all of it: edited copies must not share runs.
         """
-        quick = () if self._fast is None else (self._fast,)
-        together = (self._general,) if hops is not None or self.predictor.call.wants_batch else ()
-        return (*((*quick, *together) if local else ()), *((self._one_at_a_time,) if hops is None else ()))
+        fast, whole = self._fast, edits.neighbourhood.hops is None
+        fast = None if fast is None or fast.refusal(edits) else fast
+        if fast is not None and fast.proves_locality(edits):
+            yield fast
+        if self._are_local([edits], logits[None])[0] if local is None else local:
+            if fast is not None:
+                yield fast
+            if not whole or self.predictor.call.wants_batch:
+                yield self._general
+        if whole:
+            yield self._one_at_a_time
 
     @cached_property
     def _general(self) -> ModelOracle:
@@ -177,10 +185,10 @@ class ProblemBuilder:
     def _is_trusted(self, oracle: Oracle, edits: Edits, logits: Tensor) -> bool:
         """Whether the oracle agrees with the whole graph, and the model itself does on the neighbourhood.
 
-        A program does what the model did once. Where it does not follow from the layers that the model always does
-        that, the model must do it on edited copies too.
+        A program does what the model did once. Where that does not show that nothing else matters, the model must do
+        it on edited copies too.
         """
-        shown = oracle.proves_locality or oracle in (self._general, self._one_at_a_time)
+        shown = oracle.proves_locality(edits) or oracle in (self._general, self._one_at_a_time)
         return self._agrees(oracle, edits, logits) and (shown or self._agrees(self._general, edits, logits))
 
     def _agrees(self, oracle: Oracle, edits: Edits, logits: Tensor) -> bool:
@@ -189,7 +197,7 @@ class ProblemBuilder:
         Sample edit sets are asked in the same batch and must get the answers that they get alone; where the layers
         guarantee that, it is skipped.
         """
-        sets: list[EditSet] = [np.arange(0), *(() if oracle.proves_locality else edits.sample_sets())]
+        sets: list[EditSet] = [np.arange(0), *(() if oracle.proves_locality(edits) else edits.sample_sets())]
         truths = [logits]
         try:
             answers = oracle.logits([(edits, pack(sets))])[0]

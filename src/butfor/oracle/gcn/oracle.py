@@ -112,9 +112,13 @@ class GCNOracle(Oracle):
             logits[close] = self.general.logits([(edits, sets)])[0]
         return logits
 
-    @property
-    def proves_locality(self) -> bool:
+    def proves_locality(self, edits: Edits) -> bool:  # noqa: ARG002
         """A stack of GCN layers hears along edges, and of nothing else."""
+        return True
+
+    @property
+    def knows_layers(self) -> bool:
+        """It was recognised by its layers."""
         return True
 
     def batch_size(self, edits: Edits) -> int:  # noqa: ARG002

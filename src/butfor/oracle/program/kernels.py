@@ -146,17 +146,18 @@ class Edited(NamedTuple):
 
     Attributes:
         pointers, columns: the edge columns of edit ``e`` are ``columns[pointers[e]:pointers[e + 1]]``.
-        change_pointers, rows, features, values: likewise the features.
-        x: the value that holds the features; -1 if no edit sets any.
+        change_pointers, of, rows, features, values: likewise the features, and the value that each is in.
+        editable: all values that features are in.
     """
 
     pointers: NDArray[np.int64]
     columns: NDArray[np.int64]
     change_pointers: NDArray[np.int64]
+    of: NDArray[np.int64]
     rows: NDArray[np.int64]
     features: NDArray[np.int64]
     values: NDArray[np.float64]
-    x: int
+    editable: NDArray[np.int64]
 
 
 def jit(function: Callable[..., Any]) -> Any:
@@ -658,8 +659,8 @@ def _make(flat: Any, state: Any, edited: Any, edits: Any, columns: Any) -> int:
     state.clock[0] += 1
     now = state.clock[0]
     count = 0
-    if edited.x >= 0:
-        state.counts[edited.x] = 0
+    for value in edited.editable:
+        state.counts[value] = 0
     for edit in edits:
         if edit < 0:
             continue
@@ -668,7 +669,7 @@ def _make(flat: Any, state: Any, edited: Any, edits: Any, columns: Any) -> int:
             state.toggled[edited.columns[k]] = now
             count += 1
         for k in range(edited.change_pointers[edit], edited.change_pointers[edit + 1]):
-            x, row = edited.x, edited.rows[k]
+            x, row = edited.of[k], edited.rows[k]
             first, i = flat.first[x], flat.start[x] + row * flat.width[x]
             if state.stamp[first + row] != now:
                 state.stamp[first + row] = now

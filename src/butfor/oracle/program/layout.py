@@ -13,6 +13,8 @@ from butfor.oracle.program.kernels import CODES, FOLDS, NUM_TABLES, REDUCTIONS, 
 from butfor.oracle.program.steps import Concat, Fold, Gather, Linear, Map, Pick, Reduce, in_order
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from butfor.oracle.program.steps import Step, Value
@@ -56,7 +58,8 @@ class Layout:
         present: which edge columns are there before any edit.
         num_entries: of all reductions together.
         reads: for each edge column, whether it leads to a row that the target needs.
-        x: the value of the features, where edits set some; else -1.
+        receivers: for each reduction, how many rows there are, and which the target needs.
+        features: the values in which edits set features; -1 for those that the target does not need.
     """
 
     flat: Flat
@@ -66,10 +69,11 @@ class Layout:
     present: NDArray[np.bool_]
     num_entries: int
     reads: NDArray[np.bool_]
-    x: int
+    receivers: list[tuple[int, NDArray[np.int64]]]
+    features: list[int]
 
     @classmethod
-    def of(cls, out: Value, row: int, present: NDArray[np.bool_]) -> Layout:
+    def of(cls, out: Value, row: int, present: NDArray[np.bool_], features: Sequence[Value] = ()) -> Layout:
         """Lay out all that leads to one row of a value."""
         steps = in_order(out)
         numbers: dict[int, int] = {}
@@ -142,11 +146,13 @@ class Layout:
         needed = np.zeros(int((rows * changing).sum()), dtype=bool)
         needed[first[output] + row] = True
         reads = np.zeros(len(present) + 1, dtype=bool)
+        receivers: list[tuple[int, NDArray[np.int64]]] = []
         for step, value in reversed(steps):
             mine = _part(needed, first[numbers[id(value)]], value)
             if isinstance(step, Reduce):
                 arriving = np.flatnonzero(mine[step.receiver])
                 reads[step.edges[arriving]] = True
+                receivers.append((value.rows, np.flatnonzero(mine)))
             for i, one in enumerate(step.inputs):
                 if not one.fixed:
                     theirs = _part(needed, first[numbers[id(one)]], one)
@@ -156,8 +162,8 @@ class Layout:
             start[:-1].copy(), width, stride, first, rows, kind, out_of, inputs, arity, code, columns, parameters,
             places, tables.joined(), np.concatenate(matrices) if matrices else np.zeros(0), needed,
         )  # fmt: skip
-        x = next((number for number, value in enumerate(values) if value.editable), -1)
-        return cls(flat, data, output, row, present, entries, reads[:-1], x)
+        editable = [numbers.get(id(value), -1) for value in features]
+        return cls(flat, data, output, row, present, entries, reads[:-1], receivers, editable)
 
     def state(self) -> State:
         """All values before any edit."""

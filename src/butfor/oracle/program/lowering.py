@@ -52,7 +52,6 @@ _BINARY = {
 _FOLDS = {"sum", "mean", "amax", "amin", "prod"}
 _REDUCTIONS = {"scatter_add", "index_add", "scatter_reduce", "index_reduce", "scatter"}
 _PRODUCTS = {"mm", "addmm", "bmm", "matmul", "baddbmm"}
-_BATCH_NORMS = {"native_batch_norm": 7, "_native_batch_norm_legit_no_training": 6}  # where their ε stands
 _FRESH = {
     "new_zeros", "new_ones", "new_full", "new_empty", "zeros_like", "ones_like", "empty_like", "full_like", "fill",
     "zero",
@@ -66,7 +65,7 @@ _SHIFT = 32
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A tensor that has a row for each row of a space, along one of its axes; all of it is one row where axis is None."""
+    """A tensor that has a row for each row of a space, along one of its axes; where axis is None it is one row."""
 
     value: Value
     axis: int | None
@@ -94,19 +93,32 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """Whole numbers or truth values that follow from the edges; ``origin`` is the edge column of each entry, or -1."""
+    """Whole numbers or truth values that follow from the edges.
+
+    Attributes:
+        origin: the edge column of each entry, or -1.
+        of_nodes: whether they are numbers of nodes, which say where a node stands and nothing else.
+    """
 
     origin: Tensor
+    of_nodes: bool = False
 
 
 class Lowering:
-    """Walks the operations of a trace once."""
+    """Walks the operations of a trace once.
+
+    Attributes:
+        beyond: what makes a row depend on more than the edges that lead to it: on all rows, or on where it stands.
+            Where there is nothing of the kind, what a row needs is all that it depends on, in any graph.
+    """
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
+        self.beyond: list[str] = []
         self.graph = Space(1)
         self._facts: dict[int, Rows | Index] = {}
         self._edge_spaces: list[Space] = []
+        self._node_counts: set[int] = set()
 
     # What is known of the inputs.
 
@@ -115,13 +127,20 @@ class Lowering:
         number = self.trace.inputs[name]
         tensor = self.trace.values[number]
         value = Value(space, _width(tensor, 0), _flat(tensor, 0), editable=editable)
+        if space.columns is None:
+            self._node_counts.add(space.size)
         self._facts[number] = Rows(value, 0, tuple(tensor.shape))
         return value
 
     def add_edges(self, name: str, columns: NDArray[np.int64]) -> Space:
         """An edge index, and the edge column that each of its columns is."""
-        self._facts[self.trace.inputs[name]] = Index(torch.from_numpy(columns).expand(2, -1).clone())
+        self._facts[self.trace.inputs[name]] = Index(torch.from_numpy(columns).expand(2, -1).clone(), of_nodes=True)
         return self.edge_space(columns)
+
+    def add_targets(self, name: str) -> None:
+        """The rows that are asked about."""
+        number = self.trace.inputs[name]
+        self._facts[number] = Index(torch.full(self.trace.values[number].shape, -1), of_nodes=True)
 
     def add_labels(self, name: str, columns: NDArray[np.int64]) -> None:
         """Whole numbers that edges carry, such as their types."""
@@ -147,7 +166,7 @@ class Lowering:
             Untraceable: saying what it was.
         """
         for operation in self.trace.operations:
-            facts = [self._facts.get(ref.number) for ref in refs((operation.args, operation.kwargs))]
+            facts = [self._facts.get(ref.number) for ref in operation.refs]
             counted = operation.name in _REDUCTIONS and len(facts) == 3 and any(fact is not None for fact in facts)
             if any(isinstance(fact, Rows) for fact in facts) or counted:
                 self._lower(operation)
@@ -178,29 +197,66 @@ class Lowering:
             return
         if name in _CHOICES:
             self._choose_from_index(operation, outputs[0])
-            return
-        if name in _MOVES:
-            args, kwargs = tree_map(self._origin, (operation.args, operation.kwargs))
-            args = args[:1] if name == "_to_copy" else args
-            moved = args[0] if name in _SAME else operation.function(*args, **kwargs)
-            for number, origin in zip(operation.outputs, _several(moved), strict=True):
-                self._put_index(number, origin)
-            return
-        if name == "bincount":
+        elif name in _MOVES:
+            self._move_index(operation)
+        elif name == "bincount":
             self._count(operation)
-            return
-        if name == "scatter" and operation.args[1] != 0 and not isinstance(operation.args[3], Ref):
-            # A row of 0 and 1 for each label.
-            fact = self._fact(operation.args[2])
-            if isinstance(fact, Index) and self._fact(operation.args[0]) is None and fact.origin.shape[1:] == (1,):
-                self._put_index(operation.outputs[0], fact.origin.expand(outputs[0].shape))
-                return
-        for ref in refs((operation.args, operation.kwargs)):
-            fact = self._fact(ref)
-            if name in _UNARY | _BINARY and isinstance(fact, Index) and fact.origin.shape == outputs[0].shape:
-                self._put_index(operation.outputs[0], fact.origin)
-                return
-        raise Untraceable(f"the operation {name} on the edges")
+        elif name == "scatter":
+            self._mark_labels(operation, outputs[0])
+        elif name in _UNARY | _BINARY:
+            self._map_index(operation, outputs[0])
+        else:
+            raise Untraceable(f"the operation {name} on the edges")
+
+    def _move_index(self, operation: Operation) -> None:
+        """Do to the origins what is done to the numbers."""
+        args, kwargs = tree_map(self._origin, (operation.args, operation.kwargs))
+        given = [fact for ref in operation.refs if isinstance(fact := self._fact(ref), Index)]
+        of_nodes = any(fact.of_nodes for fact in given)
+        moved = _several(args[0] if operation.name in _SAME else operation.function(*args, **kwargs))
+        kept = set(torch.cat([origin.reshape(-1) for origin in moved]).tolist())
+        if not kept >= {origin for fact in given for origin in fact.origin.reshape(-1).tolist()}:
+            self.beyond.append("some edges chosen by where they stand")
+        constants = [ref for ref in operation.refs if self._fact(ref) is None]
+        if of_nodes and not all(self._are_all_nodes(self._tensor(ref)) for ref in constants):
+            self.beyond.append("edges between certain nodes")
+        for number, origin in zip(operation.outputs, moved, strict=True):
+            self._put_index(number, origin, of_nodes)
+
+    def _are_all_nodes(self, numbers: Tensor) -> bool:
+        """Whether they are the numbers of all nodes in order, such as both ends of a self-loop at each."""
+        size = numbers.shape[-1] if numbers.dim() else 0
+        return size in self._node_counts and bool((numbers == torch.arange(size)).all())
+
+    def _map_index(self, operation: Operation, output: Tensor) -> None:
+        """Truth values and numbers that follow from numbers of nodes or labels, entry by entry."""
+        given = [self._fact(argument) for argument in operation.args]
+        known = [fact for fact in given if isinstance(fact, Index)]
+        found = next((fact for fact in known if fact.origin.shape == output.shape), None)
+        if found is None:
+            raise Untraceable(f"the operation {operation.name} on the edges")
+        of_nodes = any(fact.of_nodes for fact in known)
+        compared = output.dtype == torch.bool
+        # Whether two ends are the same node does not depend on how nodes are numbered; all else does.
+        if of_nodes and (operation.name not in ("eq", "ne") or len(known) < 2):
+            self.beyond.append("the numbers of nodes")
+        self._put_index(operation.outputs[0], found.origin, of_nodes and not compared)
+
+    def _mark_labels(self, operation: Operation, output: Tensor) -> None:
+        """A row of 0 and 1 for each label."""
+        into, axis, index, value = operation.args
+        fact = self._fact(index)
+        if isinstance(fact, Index) and fact.of_nodes:
+            self.beyond.append("the numbers of nodes")
+        if (
+            axis == 0
+            or isinstance(value, Ref)
+            or self._fact(into) is not None
+            or not isinstance(fact, Index)
+            or fact.origin.shape[1:] != (1,)
+        ):
+            raise Untraceable("the operation scatter on the edges")
+        self._put_index(operation.outputs[0], fact.origin.expand(output.shape))
 
     def _origin(self, argument: Any) -> Any:
         if not isinstance(argument, Ref):
@@ -208,17 +264,19 @@ class Lowering:
         fact = self._fact(argument)
         return fact.origin if isinstance(fact, Index) else torch.full(self._tensor(argument).shape, -1)
 
-    def _put_index(self, number: int, origin: Tensor) -> None:
+    def _put_index(self, number: int, origin: Tensor, of_nodes: bool = False) -> None:
         tensor = self.trace.values[number]
         if not tensor.is_floating_point():
-            self._facts[number] = Index(origin)
-        else:
-            # Whole numbers as features, such as the type of an edge, or 0 and 1 for each type.
-            rows = origin.reshape(len(origin), -1) if origin.dim() else origin.reshape(1, 1)
-            if not bool((rows == rows[:, :1]).all()):
-                raise Untraceable("numbers of nodes used as features")
-            value = Value(self.edge_space(rows[:, 0].numpy()), _width(tensor, 0), _flat(tensor, 0))
-            self._facts[number] = Rows(value, 0, tuple(tensor.shape))
+            self._facts[number] = Index(origin, of_nodes)
+            return
+        # Whole numbers as features, such as the type of an edge, or 0 and 1 for each type.
+        rows = origin.reshape(len(origin), -1) if origin.dim() else origin.reshape(1, 1)
+        if not bool((rows == rows[:, :1]).all()):
+            raise Untraceable("numbers of nodes used as features")
+        if of_nodes:
+            self.beyond.append("the numbers of nodes")
+        value = Value(self.edge_space(rows[:, 0].numpy()), _width(tensor, 0), _flat(tensor, 0))
+        self._facts[number] = Rows(value, 0, tuple(tensor.shape))
 
     def _choose_from_index(self, operation: Operation, output: Tensor) -> None:
         """Entries of an index by a constant or another index; or rows of a constant by an index."""
@@ -229,10 +287,15 @@ class Lowering:
             ),
         )
         fact = self._fact(first)
-        if isinstance(fact, Index):
-            self._put_index(operation.outputs[0], operation.function(fact.origin, *rest, **operation.kwargs))
-            return
         chosen = [self._fact(ref) for ref in refs(operation.args[1:])]
+        if isinstance(fact, Index):
+            if not all(isinstance(one, Index) for one in chosen):
+                self.beyond.append("some edges chosen by where they stand")
+            origin = operation.function(fact.origin, *rest, **operation.kwargs)
+            self._put_index(operation.outputs[0], origin, fact.of_nodes)
+            return
+        if any(isinstance(one, Index) and one.of_nodes for one in chosen):
+            self.beyond.append("a table with a row for each node")
         index = [one.origin for one in chosen if isinstance(one, Index)]
         if len(index) != 1 or index[0].dim() != 1 or operation.name not in ("index", "index_select"):
             raise Untraceable(f"the operation {operation.name} on the edges")
@@ -276,14 +339,10 @@ class Lowering:
             self._multiply(operation)
         elif name in _FOLDS:
             self._fold(operation)
-        elif name in _BATCH_NORMS:
-            self._batch_norm(operation)
         else:
             raise Untraceable(f"the operation {name}")
 
-    def _put(
-        self, operation: Operation, step: Step, space: Space, axis: int | None, fixed: bool | None = None
-    ) -> None:
+    def _put(self, operation: Operation, step: Step, space: Space, axis: int | None, fixed: bool | None = None) -> None:
         """The output of an operation is what this step computes."""
         number = operation.outputs[0]
         tensor = self.trace.values[number]
@@ -300,7 +359,8 @@ class Lowering:
         self, argument: Any, space: Space, shape: tuple[int, ...], axis: int | None
     ) -> tuple[Value, NDArray[np.int64] | None]:
         """An argument that is broadcast to a shape with rows along ``axis``; and which column each output reads."""
-        tensor = self._tensor(argument) if isinstance(argument, Ref) else torch.tensor(float(argument), dtype=torch.float64)
+        number = None if isinstance(argument, Ref) else torch.tensor(float(argument), dtype=torch.float64)
+        tensor = self._tensor(argument) if number is None else number
         own = None if axis is None else axis - (len(shape) - tensor.dim())  # where its rows would be
         fact = self._fact(argument)
         inner = list(tensor.shape)
@@ -310,7 +370,7 @@ class Lowering:
             value = self._spread(fact, space, own)
             inner = [1 if i == fact.axis else size for i, size in enumerate(inner)]
         elif own is not None and own >= 0 and tensor.dim() and tensor.shape[own] == space.size != 1:
-            value = Value(space, _width(tensor, own), _flat(tensor, own))
+            value = self._constant(tensor, space, own)
             inner[own] = 1
         else:
             value = Value(None, tensor.numel(), tensor.detach().double().reshape(1, -1).numpy())
@@ -318,6 +378,13 @@ class Lowering:
         columns = torch.arange(value.width).reshape(inner).expand(trailing).reshape(-1).numpy()
         plain = len(columns) == value.width and np.array_equal(columns, np.arange(value.width))
         return value, None if plain else columns
+
+    def _constant(self, tensor: Tensor, space: Space, axis: int | None) -> Value:
+        """A constant that has a row for each row of a space."""
+        rows = _flat(tensor, axis)
+        if (rows != rows[:1]).any():
+            self.beyond.append("a table with a row for each node")
+        return Value(space, _width(tensor, axis), rows)
 
     def _spread(self, fact: Rows, space: Space, axis: int | None) -> Value:
         """A value as one of a space; what the graph as a whole has, every row of the space has."""
@@ -343,7 +410,7 @@ class Lowering:
         """Find out where each number goes, by moving the numbers' own numbers."""
         if operation.name == "cat" and self._cat_rows(operation):
             return
-        arguments = {ref.number: ref for ref in refs((operation.args, operation.kwargs))}
+        arguments = {ref.number: ref for ref in operation.refs}
         first = next(fact for ref in arguments.values() if isinstance(fact := self._fact(ref), Rows))
         space = first.space
         values: list[Value] = []
@@ -357,8 +424,7 @@ class Lowering:
                 and tensor.dim() == len(first.shape)
                 and tensor.shape[first.axis] == space.size
             ):
-                constant = Value(space, _width(tensor, first.axis), _flat(tensor, first.axis))
-                fact = Rows(constant, first.axis, tuple(tensor.shape))
+                fact = Rows(self._constant(tensor, space, first.axis), first.axis, tuple(tensor.shape))
             if not isinstance(fact, Rows) or not fact.space.matches(space):
                 raise Untraceable("rows of different kinds put together")
             ids[number] = fact.numbered(total)
@@ -383,8 +449,9 @@ class Lowering:
             if isinstance(fact, Index) or (isinstance(fact, Rows) and fact.axis != first.axis):
                 raise Untraceable("rows of different kinds put together")
             if tensor.numel():
-                constant = Value(Space(tensor.shape[dim]), _width(tensor, dim), _flat(tensor, dim))
-                values.append(fact.value if isinstance(fact, Rows) else constant)
+                values.append(
+                    fact.value if isinstance(fact, Rows) else self._constant(tensor, Space(tensor.shape[dim]), dim)
+                )
         self._put(operation, Concat(values), self._joined([value.space for value in values]), first.axis)
         return True
 
@@ -419,6 +486,7 @@ class Lowering:
             if np.array_equal(rows, everything):
                 return Rows(picked(columns), axis, shape)
         if plain:
+            self.beyond.append("some rows chosen by where they stand")
             axis, rows, columns = plain[0]
             chosen = made(Gather([picked(columns)], rows), self._part(space, rows), len(columns))
             return Rows(chosen, axis, shape)
@@ -440,9 +508,7 @@ class Lowering:
                 return Rows(self._side_by_side(picked(np.arange(starts[-1])), space, row, column[0]), axis, shape)
         raise Untraceable("rows mixed with other axes")
 
-    def _side_by_side(
-        self, value: Value, space: Space, row: NDArray[np.int64], column: NDArray[np.int64]
-    ) -> Value:
+    def _side_by_side(self, value: Value, space: Space, row: NDArray[np.int64], column: NDArray[np.int64]) -> Value:
         """For each row and column the row of a value that it is from; the column is the same in all rows."""
         choices, which = np.unique(row, axis=1, return_inverse=True)
         parts = [self._part(space, choice) for choice in choices.T]
@@ -481,6 +547,8 @@ class Lowering:
                 self._move_by_constant(operation, fact, axis, tensor)
                 return
             raise Untraceable("a choice that depends on the values of nodes")
+        if found is None:
+            self.beyond.append("some rows chosen by where they stand")
         if tensor.dtype == torch.bool:
             chosen = tensor.nonzero().view(-1).numpy()
             space = self._part(fact.space, chosen)
@@ -499,6 +567,8 @@ class Lowering:
             raise Untraceable("the operation gather")
         width, many = fact.shape[1], int(shape[1])
         chosen = torch.nn.functional.one_hot(index, width).reshape(len(index), -1)
+        if self._fact(args[2]) is None:
+            self.beyond.append("a table with a row for each node")
         factor = Value(fact.space, many * width, _flat(chosen, 0))
         every = np.tile(np.arange(width), many)
         products = made(Map([fact.value, factor], "mul", [every, None]), fact.space, many * width)
@@ -524,13 +594,14 @@ class Lowering:
             return
         if fact.axis != 0 or index.dim() != 1:
             raise Untraceable("the operation index_put")
+        if condition is None or index.dtype != torch.bool:
+            self.beyond.append("some rows chosen by where they stand")
         rows = index.nonzero().view(-1).numpy() if index.dtype == torch.bool else index.long().numpy()
         found = self._fact(values)
         if isinstance(found, Rows) and found.axis == 0 and found.space.size == len(rows):
             new = found.value
         elif found is None:
-            spread = self._tensor(values).expand(len(rows), *shape[1:])
-            new = Value(Space(len(rows)), fact.value.width, _flat(spread, 0))
+            new = self._constant(self._tensor(values).expand(len(rows), *shape[1:]), Space(len(rows)), 0)
         else:
             raise Untraceable("the operation index_put")
         source = np.arange(fact.space.size)
@@ -560,7 +631,7 @@ class Lowering:
         summed = len(fact.shape) - 1 - at
         if operation.name == "bmm" and fact.axis == 0 and (other is None or isinstance(other, Rows)):
             if other is None:
-                other = Rows(Value(fact.space, _width(constant, 0), _flat(constant, 0)), 0, tuple(constant.shape))
+                other = Rows(self._constant(constant, fact.space, 0), 0, tuple(constant.shape))
             self._multiply_rows(operation, *((fact, other) if at == 0 else (other, fact)))
             return
         if other is not None or fact.axis == summed:
@@ -624,6 +695,7 @@ class Lowering:
         """A sum, mean or maximum over all rows: what the graph as a whole has."""
         if code not in ("sum", "mean", "amax", "amin") or (code == "mean" and fact.space.columns is not None):
             raise Untraceable(f"a {code} over all edges")
+        self.beyond.append(f"a {code} over all rows")
         size, axis = fact.space.size, fact.axis if keep else None
         entry = np.arange(size)
         edges = fact.space.edges
@@ -636,20 +708,6 @@ class Lowering:
         share = Value(None, 1, np.full((1, 1), 1 / size))
         scaled = Map([total, share], "mul", [None, np.zeros(value.width, dtype=np.int64)])
         self._put(operation, scaled, self.graph, axis, fixed)
-
-    def _batch_norm(self, operation: Operation) -> None:
-        fact = self._rows(operation.args[0])
-        weight, bias, mean, variance = (
-            None if argument is None else self._tensor(argument).double() for argument in operation.args[1:5]
-        )
-        training = operation.name == "native_batch_norm" and bool(operation.args[5])
-        if training or mean is None or variance is None or fact.axis != 0 or len(fact.shape) != 2:
-            raise Untraceable("a normalisation over all nodes")
-        scale = (variance + operation.args[_BATCH_NORMS[operation.name]]).rsqrt() * (1 if weight is None else weight)
-        shift = (0 if bias is None else bias) - mean * scale
-        constants = [Value(None, fact.value.width, part.reshape(1, -1).numpy()) for part in (scale, shift)]
-        scaled = made(Map([fact.value, constants[0]], "mul", [None, None]), fact.space, fact.value.width)
-        self._put(operation, Map([scaled, constants[1]], "add", [None, None]), fact.space, 0)
 
     def _reduce(self, operation: Operation) -> None:
         """What arrives at each node along its edges."""
@@ -680,9 +738,7 @@ class Lowering:
                 raise Untraceable("messages and receivers of different edges")
             value = fact.value
         elif origin is not None:
-            tensor = self._tensor(source)
-            space = self.edge_space(origin)
-            value = Value(space, _width(tensor, dim), _flat(tensor, dim))
+            value = self._constant(self._tensor(source), self.edge_space(origin), dim)
         else:
             raise Untraceable("a reduction that does not follow the edges")
         edges = np.full(len(receiver), -1) if origin is None else origin
@@ -740,6 +796,7 @@ class Lowering:
             raise Untraceable("a reduction with another index for each feature")
         receiver = lines[:, 0].long().numpy()
         if fact is None:
+            self.beyond.append("a reduction that does not follow the edges")
             return receiver, None
         origin = fact.origin.movedim(axis, 0).reshape(len(receiver), lines.shape[1])
         return receiver, origin[:, 0].numpy()

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from butfor.edits.edits import Edits
+    from butfor.oracle.program.build import Program
     from butfor.oracle.program.kernels import State
-    from butfor.oracle.program.layout import Layout
 
 __all__ = ["ProgramRelaxation"]
 
@@ -25,18 +25,17 @@ __all__ = ["ProgramRelaxation"]
 class _Soft:
     """One target: which weight each edge column has, and how far features move."""
 
-    def __init__(self, edits: Edits, layout: Layout) -> None:
+    def __init__(self, edits: Edits, program: Program) -> None:
+        layout, edited = program.layout, program.edited
         self.layout = layout
         owner = np.concatenate([edits.edit_of, np.resize(edits.added.edit, len(edits.new_ends))])
         self.owned = np.flatnonzero(owner >= 0)
         self.owner = owner[self.owned]
         self.sign = np.where(self.owned < edits.neighbourhood.num_columns, 1.0, -1.0)
-        changes = edits.changes
-        self.edit, self.step = changes.edit, changes.after - changes.before
         flat = layout.flat
-        self.at = (
-            flat.start[layout.x] + changes.node * flat.width[layout.x] + changes.feature if layout.x >= 0 else None
-        )
+        self.edit = np.repeat(np.arange(len(edits)), np.diff(edited.change_pointers))
+        self.at = flat.start[edited.of] + edited.rows * flat.width[edited.of] + edited.features
+        self.step = edited.values - layout.start[self.at]
         output = layout.output
         self.output = slice(
             int(flat.start[output] + layout.row * flat.width[output]),
@@ -55,7 +54,7 @@ class _Soft:
         from butfor.oracle.program.gradients import forward
 
         state = self.layout.empty_state()
-        if self.at is not None:
+        if len(self.at):
             np.add.at(state.base, self.at, (1 - weights[self.edit]) * self.step)
         columns = np.stack([self.columns(weights), self.columns(counted)])
         forward(self.layout.flat, state, columns)
@@ -74,7 +73,7 @@ class _Soft:
         d_weights, d_counted = np.zeros_like(weights), np.zeros_like(weights)
         np.add.at(d_weights, self.owner, self.sign * found[0, self.owned])
         np.add.at(d_counted, self.owner, self.sign * found[1, self.owned])
-        if self.at is not None:
+        if len(self.at):
             np.add.at(d_weights, self.edit, -slopes[self.at] * self.step)
         return d_weights, d_counted
 
@@ -82,9 +81,9 @@ class _Soft:
 class ProgramRelaxation(Relaxation):
     """Soft edges and features, by the compiled program of each target."""
 
-    def __init__(self, asked: Sequence[tuple[Edits, Layout]]) -> None:
+    def __init__(self, asked: Sequence[tuple[Edits, Program]]) -> None:
         self.pointers = np.concatenate([[0], np.cumsum([len(edits) for edits, _ in asked])])
-        self.targets = [_Soft(edits, layout) for edits, layout in asked]
+        self.targets = [_Soft(edits, program) for edits, program in asked]
 
     def logits(self, weights: Tensor, degrees: Tensor | None = None) -> Tensor:
         """One row of logits for each target."""

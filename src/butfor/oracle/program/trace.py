@@ -12,6 +12,7 @@ import math
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -39,9 +40,9 @@ _COMPOSED = get_decompositions(
     [
         aten.native_layer_norm, aten.native_group_norm, aten.gelu, aten.silu, aten.elu, aten.celu, aten.selu,
         aten.softplus, aten.log_sigmoid_forward, aten.hardtanh, aten.hardsigmoid, aten.hardswish, aten.mish,
-        aten._softmax, aten._log_softmax, aten.std.correction, aten.std_mean.correction, aten.addcmul, aten.addcdiv, aten.norm, aten.linalg_vector_norm, aten.logaddexp,
-        aten.logsumexp, aten.stack, aten.hardshrink, aten.softshrink, aten.threshold, aten.rsub, aten._prelu_kernel,
-        aten.linalg_cross,
+        aten._softmax, aten._log_softmax, aten.std.correction, aten.std_mean.correction, aten.addcmul, aten.addcdiv,
+        aten.norm, aten.linalg_vector_norm, aten.logaddexp, aten.logsumexp, aten.stack, aten.hardshrink,
+        aten.softshrink, aten.threshold, aten.rsub, aten._prelu_kernel, aten.linalg_cross,
     ]
 )  # fmt: skip
 
@@ -57,7 +58,21 @@ def _variance(
     return square, mean if keepdim else x.mean(dims)
 
 
+def _batch_norm(args: tuple[Any, ...], training: bool, eps: float) -> Any:
+    """Batch norm by its running statistics, or by those of the nodes where it keeps none."""
+    x, weight, bias, mean, variance = args
+    if training and mean is not None:
+        return NotImplemented
+    if mean is None:
+        variance, mean = _variance(x, [0], 0)
+    scale = (variance + eps).rsqrt() * (1 if weight is None else weight)
+    shift = -mean * scale if bias is None else bias - mean * scale
+    return x * scale + shift, mean, scale
+
+
 _COMPOSED |= {
+    aten.native_batch_norm.default: lambda *args: _batch_norm(args[:5], args[5], args[7]),
+    aten._native_batch_norm_legit_no_training.default: lambda *args: _batch_norm(args[:5], False, args[6]),
     aten.var_mean.correction: _variance,
     aten.var.correction: lambda *args, **kwargs: _variance(*args, **kwargs)[0],
 }
@@ -93,6 +108,11 @@ class Operation:
     outputs: tuple[int, ...]
     counts: bool = False
 
+    @cached_property
+    def refs(self) -> list[Ref]:
+        """All tensors among the arguments."""
+        return refs((self.args, self.kwargs))
+
 
 @dataclass
 class Trace:
@@ -109,6 +129,54 @@ class Trace:
     values: list[Tensor] = field(default_factory=list)
     inputs: dict[str, int] = field(default_factory=dict)
     output: int = -1
+
+    def sizes_differ(self, other: Trace) -> bool:
+        """Whether all inputs are of other sizes in another run."""
+        return all(
+            len(self.values[number]) != len(other.values[number])
+            or self.values[number].shape[-1:] != other.values[number].shape[-1:]
+            for number in self.inputs.values()
+        )
+
+    def difference(self, other: Trace) -> str:
+        """What two runs on graphs of different sizes do differently; empty where they do the same to every row.
+
+        Sizes of tensors may differ, and numbers that only say where rows begin and end. Any other number must not
+        depend on the size of the graph.
+        """
+        if len(self.operations) != len(other.operations):
+            return "more operations on one graph than on another"
+        for one, two in zip(self.operations, other.operations, strict=True):
+            if one.name != two.name or _plain(one) != _plain(two):
+                return f"the operation {one.name}, whose arguments depend on the size of the graph"
+        made = {number for operation in self.operations for number in operation.outputs} | set(self.inputs.values())
+        for number in {ref.number for one in self.operations for ref in one.refs} - made:
+            if not _equal(self.values[number], other.values[number]):
+                return "a constant that depends on the size of the graph"
+        return ""
+
+
+# Operations whose whole numbers say where rows begin and end; those of the others in lists are sizes.
+_PLACES = {
+    "view", "reshape", "_unsafe_view", "_reshape_alias", "slice", "narrow", "expand", "split", "split_with_sizes",
+    "arange", "repeat", "edge_softmax",
+}  # fmt: skip
+_SIZED = {"zeros", "ones", "full", "empty", "new_zeros", "new_ones", "new_full", "new_empty"}
+
+
+def _plain(operation: Operation) -> Any:
+    """The arguments without the size of the graph."""
+    ignored = (int, list, tuple) if operation.name in _PLACES else (list, tuple) if operation.name in _SIZED else ()
+
+    def kept(argument: Any) -> Any:
+        return "size" if isinstance(argument, ignored) and not isinstance(argument, bool) else argument
+
+    args = [kept(argument) for argument in operation.args]
+    return args, {name: kept(argument) for name, argument in operation.kwargs.items()}, operation.outputs
+
+
+def _equal(one: Tensor, two: Tensor) -> bool:
+    return one.shape == two.shape and (one.data_ptr() == two.data_ptr() or bool(torch.equal(one, two)))
 
 
 def record(model: nn.Module, run: Callable[[], Tensor], inputs: dict[str, Tensor]) -> Trace:
@@ -146,7 +214,10 @@ def _in_small_steps() -> Iterator[None]:
 
 def refs(arguments: Any) -> list[Ref]:
     """All tensors among some arguments."""
-    return [argument for argument in tree_flatten(arguments)[0] if isinstance(argument, Ref)]
+    if isinstance(arguments, Ref):
+        return [arguments]
+    within = arguments.values() if isinstance(arguments, dict) else arguments
+    return [ref for one in within for ref in refs(one)] if isinstance(arguments, (dict, list, tuple)) else []
 
 
 def _name(func: Any) -> str:
@@ -213,7 +284,9 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return func(*args, **kwargs)
         if func in _COMPOSED:
             with self:
-                return _COMPOSED[func](*args, **kwargs)
+                out = _COMPOSED[func](*args, **kwargs)
+            if out is not NotImplemented:
+                return out
         given, named = tree_map(self._ref, (args, kwargs))
         written = self._written(func, args, kwargs)
         for tensor in written:

@@ -1,0 +1,204 @@
+"""The program of a target: the model's run on its neighbourhood, recorded, taken apart and laid out."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from butfor.edits.edits import pack
+from butfor.errors import ModelError
+from butfor.oracle.program.layout import Layout
+from butfor.oracle.program.lowering import Lowering
+from butfor.oracle.program.rewriting import simplify
+from butfor.oracle.program.steps import Space
+from butfor.oracle.program.trace import Untraceable, record
+from butfor.predict.batch import EditedBatch
+from butfor.predict.preserved import preserved
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from butfor.edits.edits import Edits
+    from butfor.graph.graph import Graph
+    from butfor.oracle.program.kernels import Edited, State
+    from butfor.oracle.program.steps import Value
+    from butfor.oracle.program.trace import Trace
+    from butfor.predict.inputs import Inputs
+    from butfor.predict.predictor import Predictor
+
+__all__ = ["Program", "build"]
+
+
+@dataclass(eq=False)
+class Program:
+    """What is known of the program of one target.
+
+    Attributes:
+        layout: the program.
+        edited: what each edit does to it.
+        trace: the run that it was made from.
+        beyond: why something outside the neighbourhood might matter to the target; empty where nothing can.
+        is_local: whether nothing outside matters, as far as that is known.
+        states: the values before any edit, one copy for each thread that asks.
+    """
+
+    layout: Layout
+    edited: Edited
+    trace: Trace
+    beyond: str
+    is_local: bool | None = None
+    states: list[State] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """One of the tensors that a model reads: what it is called, and the nodes or edge columns that its rows are."""
+
+    name: str
+    tensor: Tensor
+    rows: NDArray[np.int64]
+
+
+def build(predictor: Predictor, edits: Edits, max_numbers: int) -> Program:
+    """Record the model on the neighbourhood with all edges that there are or may be.
+
+    Raises:
+        Untraceable: saying what about the model cannot be written as a program.
+    """
+    near = edits.neighbourhood
+    everything = _everything(edits)
+    inputs = predictor.call.inputs(everything)
+    nodes, edges = _parts(predictor.graph, inputs, everything, np.flatnonzero(edits.visible))
+    trace = recorded(predictor, inputs, [*nodes, *edges])
+    lowering = Lowering(trace)
+    features: list[tuple[Value, NDArray[np.int64]]] = []
+    lowering.add_targets("target_rows")
+    for part in nodes:
+        changes = part.name.startswith("x ") and bool(np.isin(edits.changes.node, part.rows).any())
+        value = lowering.add_rows(part.name, Space(len(part.rows)), editable=changes)
+        if changes:
+            features.append((value, part.rows))
+    for part in edges:
+        if part.name.startswith("edge_index "):
+            lowering.add_edges(part.name, part.rows)
+        elif part.tensor.is_floating_point():
+            lowering.add_rows(part.name, lowering.edge_space(part.rows))
+        else:
+            lowering.add_labels(part.name, part.rows)
+    out = lowering.run().value
+    if out.fixed:
+        raise Untraceable("an output that no edit can change")
+    simplify(out)
+    layout = Layout.of(out, 0, np.arange(edits.all_ends.shape[1]) < near.num_columns, [value for value, _ in features])
+    if layout.numbers > max_numbers:
+        raise Untraceable(f"a program of {layout.numbers:,} numbers")
+    counted = {len(part.rows): part.rows for part in nodes}
+    sizes = [len(part.rows) for part in nodes if part.name.startswith("x ")]
+    beyond = next(iter(lowering.beyond), "") or _outside(
+        edits, layout, counted if len(set(sizes)) == len(sizes) else {}
+    )
+    return Program(layout, _edited(edits, layout, [rows for _, rows in features]), trace, beyond)
+
+
+def recorded(predictor: Predictor, inputs: Inputs, parts: list[_Part]) -> Trace:
+    """The trace of one run.
+
+    Raises:
+        Untraceable: the model fails on the neighbourhood, or does what cannot be recorded.
+    """
+    tensors = {part.name: part.tensor for part in parts}
+    tensors |= {"target_rows": inputs.target_rows, "owner": inputs.owner}
+    try:
+        # What torch has to say of recording is nothing that a user could act upon.
+        with preserved(predictor.model), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return record(predictor.model, lambda: predictor.run(inputs), tensors)
+    except ModelError as problem:
+        if isinstance(problem.__cause__, Untraceable):
+            raise problem.__cause__ from None
+        raise Untraceable("a neighbourhood on which the model fails") from problem
+
+
+def recorded_twice_as_large(predictor: Predictor, edits: Edits) -> Trace:
+    """The trace of a run on two copies of a neighbourhood side by side."""
+    twice = EditedBatch.of([(edits, pack([(), ()]))])
+    inputs = predictor.call.inputs(twice)
+    nodes, edges = _parts(predictor.graph, inputs, twice, np.arange(twice.edge_index.shape[1]))
+    return recorded(predictor, inputs, [*nodes, *edges])
+
+
+def _everything(edits: Edits) -> EditedBatch:
+    """The neighbourhood with all edges that there are or may be."""
+    columns = np.flatnonzero(edits.visible)
+    known = np.concatenate([edits.neighbourhood.columns, np.full(len(edits.new_ends), -1)])
+    intact = EditedBatch.of([(edits, pack([()]))])
+    return replace(intact, edge_index=edits.all_ends[:, columns], columns=known[columns])
+
+
+def _parts(
+    graph: Graph, inputs: Inputs, edited: EditedBatch, columns: NDArray[np.int64]
+) -> tuple[list[_Part], list[_Part]]:
+    """The tensors that have a row for each node, and those that have one for each edge."""
+    assert edited.nodes is not None
+    types = graph.types
+    if types is None:
+        kinds: dict[Any, NDArray[np.int64]] = {"": np.arange(len(edited.nodes))}
+        relations: dict[Any, NDArray[np.int64]] = {"": columns}
+    else:
+        kind = np.searchsorted(types.node_starts, edited.nodes, side="right") - 1
+        relation = np.searchsorted(types.edge_starts, edited.columns, side="right") - 1
+        relation = np.where(edited.columns < 0, -1 - edited.columns, relation)
+        kinds = {name: np.flatnonzero(kind == number) for number, name in enumerate(types.node_types)}
+        relations = {name: columns[relation == number] for number, name in enumerate(types.relations)}
+
+    def split(name: str, given: Any, rows: dict[Any, NDArray[np.int64]]) -> list[_Part]:
+        by_type = given if isinstance(given, dict) else {"": given}
+        return [_Part(f"{name} {key}", tensor, rows[key]) for key, tensor in by_type.items()]
+
+    nodes, edges = split("x", inputs.x, kinds), split("edge_index", inputs.edge_index, relations)
+    of_edges = graph.edge_fields() if types is None else ()
+    for name, given in inputs.fields.items():
+        along = name in of_edges or (isinstance(given, dict) and set(given) <= set(relations))
+        (edges if along else nodes).extend(split(name, given, relations if along else kinds))
+    return nodes, edges
+
+
+def _outside(edits: Edits, layout: Layout, nodes: dict[int, NDArray[np.int64]]) -> str:
+    """Why edges outside the neighbourhood might matter; ``nodes`` are the positions of so many rows.
+
+    They do not where each row that the target needs of a reduction is a node whose edges are all inside.
+    """
+    near = edits.neighbourhood
+    if near.hops is None:
+        return "the neighbourhood is the whole graph"
+    for size, rows in layout.receivers:
+        if size not in nodes:
+            return "a reduction to rows that are not the nodes"
+        if (near.distance[nodes[size][rows]] >= near.hops).any():
+            return "a reduction at the rim of the neighbourhood"
+    return ""
+
+
+def _edited(edits: Edits, layout: Layout, nodes: list[NDArray[np.int64]]) -> Edited:
+    """What each edit does; ``nodes`` are the positions of the rows of each value that holds features."""
+    from butfor.oracle.program.kernels import Edited
+
+    owner = np.concatenate([edits.edit_of, np.resize(edits.added.edit, len(edits.new_ends))])
+    owned = np.flatnonzero((owner >= 0) & edits.visible)
+    columns = owned[np.argsort(owner[owned], kind="stable")]
+    changes, counted = edits.changes, np.arange(len(edits) + 1)
+    value, row = np.full(len(changes.edit), -1), np.zeros(len(changes.edit), dtype=np.int64)
+    for number, mine in zip(layout.features, nodes, strict=True):
+        here = np.isin(changes.node, mine)
+        value[here], row[here] = number, np.searchsorted(mine, changes.node[here])
+    by = np.argsort(changes.edit, kind="stable")
+    by = by[value[by] >= 0]
+    return Edited(
+        np.searchsorted(owner[columns], counted), columns, np.searchsorted(changes.edit[by], counted),
+        value[by], row[by], changes.feature[by], changes.after[by],
+        np.array([number for number in layout.features if number >= 0], dtype=np.int64),
+    )  # fmt: skip
