@@ -117,4 +117,4 @@ def test_a_model_with_hooks_or_another_forward_is_not_taken_for_what_its_class_s
     exchanged.forward = lambda x, edge_index: forward(x, edge_index) + most_edges(x, edge_index)
     oracles = [Session.of(model, data).problem(3).oracle for model in (plain, hooked, exchanged)]
     assert [isinstance(oracle, GCNOracle) for oracle in oracles] == [True, False, False]
-    assert [oracle.proves_locality for oracle in oracles] == [True, False, False]
+    assert [oracle.knows_layers for oracle in oracles] == [True, False, False]

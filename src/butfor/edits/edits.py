@@ -190,14 +190,15 @@ class Edits:
         return parts
 
     def sample_sets(self) -> list[NDArray[np.int64]]:
-        """Some large and some small sets: all edits, half of them, an eighth, those at the target, all others."""
+        """Some large and some small sets: all, half, an eighth, those at the target, these but for one, all others."""
         everything = np.flatnonzero(self.without_conflicts(np.ones((1, len(self)), dtype=bool))[0])
         order = np.random.default_rng(0).permutation(everything)
         near = np.zeros(len(self), dtype=bool)
         for edges in (self.deleted, self.added):
             near[edges.edit[np.isin(edges.ends, self.neighbourhood.target_rows).any(axis=1)]] = True
         near[self.changes.edit[np.isin(self.changes.node, self.neighbourhood.target_rows)]] = True
-        parts = [order[: len(order) // 2 + 1], order[-1 - len(order) // 8 :], order[near[order]], order[~near[order]]]
+        close = order[near[order]]
+        parts = [order[: len(order) // 2 + 1], order[-1 - len(order) // 8 :], close, close[1:], order[~near[order]]]
         return [everything, *(np.sort(part) for part in parts if 0 < len(part) < len(order))] if len(order) else []
 
     def records(self, chosen: EditSet) -> tuple[Edit, ...]:

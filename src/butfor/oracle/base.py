@@ -81,6 +81,10 @@ class Oracle(ABC):
         """Whether it follows from what the model did that nothing beyond the neighbourhood matters to the target."""
         return False
 
+    def sees_beyond(self, edits: Edits) -> bool:  # noqa: ARG002
+        """Whether it is certain that the neighbourhood is too small."""
+        return False
+
     @property
     def knows_layers(self) -> bool:
         """Whether it knows the model's code, not only what it did: then the model does that on every graph."""

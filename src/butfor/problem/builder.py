@@ -160,6 +160,8 @@ class ProblemBuilder:
         """
         fast, whole = self._fast, edits.neighbourhood.hops is None
         fast = None if fast is None or fast.refusal(edits) else fast
+        if fast is not None and fast.sees_beyond(edits):
+            return
         if fast is not None and fast.proves_locality(edits):
             yield fast
         if self._are_local([edits], logits[None])[0] if local is None else local:

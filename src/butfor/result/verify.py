@@ -52,8 +52,7 @@ def verify_many(asked: Sequence[tuple[Problem, EditSet]], runs: int = RUNS) -> l
 
     Targets share a run where no edit of one lies in the neighbourhood of another and the model is known to look no
     further (`Oracle.proves_locality`), so that an edit there has no effect. If a target's logits or outcome in a shared
-    run differ from what its search saw, it is run again alone. A model that does something else on a graph with fewer
-    edges shows it all the more where more of them are gone.
+    run differ from what its search saw, it is run again alone.
     """
     expected = _expected(asked)
     results: dict[int, Verified] = {}

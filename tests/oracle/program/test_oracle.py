@@ -24,20 +24,6 @@ if TYPE_CHECKING:
 # Torch says once that its sparse tensors are new and that nobody checks them; GraphUNet makes some.
 SPARSE = pytest.mark.filterwarnings("ignore:Sparse")
 
-# What is not written as a program yet, and which operation it is.
-GENERAL = {
-    "ChebConv": "put together",
-    "ChebConv, edge_weight": "put together",
-    "GATv2, edge_attr": "put together",
-    "PyG's GAT": "put together",
-    # The standard deviation of equal messages is a rounding error in single precision, and 0 in double precision.
-    "PNA": "differ",
-    "PyG's PNA": "differ",
-    "RGCN, edge_type": "a decision",
-    "counts": "bincount",
-    "jumping knowledge, lstm": "rnn",
-    "weights and attributes": "put together",
-}
 TARGETS = (0, 5, 20, 31)
 
 
@@ -68,7 +54,7 @@ def difference(oracle: ProgramOracle, edits: Edits, sets: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
-@pytest.mark.parametrize("name", [name for name in LOCAL if name not in GENERAL])
+@pytest.mark.parametrize("name", LOCAL)
 def test_programs_say_what_models_say(name: str, directed: bool) -> None:
     kind, data = LOCAL[name], ring(directed)
     model = kind.make(data)
@@ -93,13 +79,6 @@ def test_programs_say_what_models_say(name: str, directed: bool) -> None:
             whole = values(oracle, edits, pack([[*prefix, edit] for edit in further]))
             np.testing.assert_allclose(extended, whole, atol=1e-9)
         assert asked >= 2
-
-
-@pytest.mark.parametrize("name", GENERAL)
-def test_what_is_no_program_yet_says_why(name: str) -> None:
-    data = ring(False)
-    session = Session.of(LOCAL[name].make(data), data)
-    assert GENERAL[name] in ProgramOracle(ModelOracle(session.predictor)).refusal(session.problem(5).edits)
 
 
 @SPARSE

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from butfor.predict.inputs import Inputs
     from butfor.predict.predictor import Predictor
 
-__all__ = ["Program", "build"]
+__all__ = ["TOO_SMALL", "Program", "build", "recorded_at_other_sizes"]
+
+# Why something outside the neighbourhood matters for certain.
+TOO_SMALL = "a reduction at the rim of the neighbourhood"
 
 
 @dataclass(eq=False)
@@ -104,7 +107,7 @@ def build(predictor: Predictor, edits: Edits, max_numbers: int) -> Program:
     return Program(layout, _edited(edits, layout, [rows for _, rows in features]), trace, beyond)
 
 
-def recorded(predictor: Predictor, inputs: Inputs, parts: list[_Part]) -> Trace:
+def recorded(predictor: Predictor, inputs: Inputs, parts: list[_Part], keep: bool = True) -> Trace:
     """The trace of one run.
 
     Raises:
@@ -116,19 +119,24 @@ def recorded(predictor: Predictor, inputs: Inputs, parts: list[_Part]) -> Trace:
         # What torch has to say of recording is nothing that a user could act upon.
         with preserved(predictor.model), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return record(predictor.model, lambda: predictor.run(inputs), tensors)
+            return record(predictor.model, lambda: predictor.run(inputs), tensors, keep)
     except ModelError as problem:
         if isinstance(problem.__cause__, Untraceable):
             raise problem.__cause__ from None
         raise Untraceable("a neighbourhood on which the model fails") from problem
 
 
-def recorded_twice_as_large(predictor: Predictor, edits: Edits) -> Trace:
-    """The trace of a run on two copies of a neighbourhood side by side."""
+def recorded_at_other_sizes(predictor: Predictor, edits: Edits) -> list[Trace]:
+    """The same model on two copies of a neighbourhood side by side, and on the whole graph."""
+    graph = predictor.graph
     twice = EditedBatch.of([(edits, pack([(), ()]))])
-    inputs = predictor.call.inputs(twice)
-    nodes, edges = _parts(predictor.graph, inputs, twice, np.arange(twice.edge_index.shape[1]))
-    return recorded(predictor, inputs, [*nodes, *edges])
+    whole = EditedBatch.whole_graph(graph, [edits.neighbourhood.targets])
+    traces = []
+    for batch in (twice, replace(whole, nodes=np.arange(graph.num_nodes))):
+        inputs = predictor.call.inputs(batch)
+        nodes, edges = _parts(graph, inputs, batch, np.arange(batch.edge_index.shape[1]))
+        traces.append(recorded(predictor, inputs, [*nodes, *edges], keep=False))
+    return traces
 
 
 def _everything(edits: Edits) -> EditedBatch:
@@ -179,7 +187,7 @@ def _outside(edits: Edits, layout: Layout, nodes: dict[int, NDArray[np.int64]]) 
         if size not in nodes:
             return "a reduction to rows that are not the nodes"
         if (near.distance[nodes[size][rows]] >= near.hops).any():
-            return "a reduction at the rim of the neighbourhood"
+            return TOO_SMALL
     return ""
 
 

@@ -7,6 +7,9 @@ reduction without the edge where one is 0:
     share    the sum below a softmax: Σ w·eˢ / min(Σ w, 1), so that a receiver fades as its last edge goes
     max      Σ_k w_k·m_k·Π_{j<k} (1 - w_j), with m sorted downwards: the maximum if w were chances to be kept
 
+An edge that may be added is one of weight 0. Where all edges into a node are, the sum below a softmax is taken as the
+mean of eˢ, which is its limit as their weights grow together.
+
 The gradient sees what deletion does: of a maximum the step to the next message, of a mean and a softmax that the others
 gain, and that the last edge takes everything with it.
 """
@@ -48,6 +51,9 @@ __all__ = ["backward", "forward"]
 # How many of a receiver's largest messages a soft maximum looks at; the last of them counts in full.
 RANKS = 4
 
+# How far the attention of an edge that is not there may lie above all others: e to this is still a number.
+FAR = 300.0
+
 
 @kernel
 def _weight(flat: Any, step: int, entry: int, weights: Any) -> float:
@@ -87,9 +93,20 @@ def _soft_sum(flat: Any, values: Any, weights: Any, step: int, row: int) -> None
         else:
             for c in range(width):
                 values[o + c] += weight * values[i + c] * values[j + (c if m < 0 else flat.table[m + c])]
-    if flat.code[step] == SHARE and 0.0 < present < 1.0:
+    if flat.code[step] == SHARE and present < 1.0:
         for c in range(width):
-            values[o + c] /= present
+            values[o + c] = values[o + c] / present if present > 0.0 else _mean(flat, values, step, row, c)
+
+
+@kernel
+def _mean(flat: Any, values: Any, step: int, row: int, c: int) -> float:
+    """Of all that leads to a row, there or not; 1 where nothing does."""
+    arriving, arrival = flat.tables[step, ARRIVING], flat.tables[step, ARRIVAL]
+    total, count = 0.0, 0
+    for k in range(flat.table[arriving + row], flat.table[arriving + row + 1]):
+        total += values[_entry(flat, step, flat.table[arrival + k])[0] + c]
+        count += 1
+    return total / count if count else 1.0
 
 
 @kernel
@@ -115,17 +132,33 @@ def _ranked(flat: Any, values: Any, weights: Any, step: int, row: int, c: int, b
 
 
 @kernel
+def _shift(flat: Any, values: Any, weights: Any, step: int, row: int, c: int) -> float:
+    """What a softmax subtracts: the largest of what is there, or more where an edge that is not there would be inf."""
+    arriving, arrival = flat.tables[step, ARRIVING], flat.tables[step, ARRIVAL]
+    there, largest = -np.inf, -np.inf
+    for k in range(flat.table[arriving + row], flat.table[arriving + row + 1]):
+        entry = flat.table[arrival + k]
+        message = values[_entry(flat, step, entry)[0] + c]
+        largest = max(largest, message)
+        if _weight(flat, step, entry, weights) != 0.0:
+            there = max(there, message)
+    if largest == -np.inf:
+        return float(flat.parameters[step, 0])
+    return largest if there == -np.inf else max(there, largest - FAR)
+
+
+@kernel
 def _soft_max(flat: Any, values: Any, weights: Any, step: int, row: int, best: Any) -> None:
     value = flat.out[step]
     o = flat.start[value] + row * flat.width[value]
     for c in range(flat.width[value]):
+        if flat.code[step] == SHIFT:
+            values[o + c] = _shift(flat, values, weights, step, row, c)
+            continue
         count = _ranked(flat, values, weights, step, row, c, best)
         total, chance = 0.0, 1.0
         for rank in range(count):
             message = values[_entry(flat, step, best[rank])[0] + c]
-            if flat.code[step] == SHIFT:
-                total, chance = message, 0.0
-                break
             kept = 1.0 if rank == RANKS - 1 else _weight(flat, step, best[rank], weights)
             total += chance * kept * message
             chance *= 1.0 - kept
@@ -212,6 +245,8 @@ def _slopes(code: int, x: float, y: float, p: float, q: float, out: float) -> tu
         return 2 * x, 0.0, 0.0
     if code == 40:
         return y / (x * x + y * y), -x / (x * x + y * y), 0.0
+    if code == 41:
+        return 1.0, -float(np.floor(x / y)), 0.0
     return 0.0, 0.0, 0.0
 
 
@@ -312,41 +347,59 @@ def _sum_back(flat: Any, values: Any, slopes: Any, weights: Any, d_weights: Any,
 
 @kernel
 def _max_back(
-    flat: Any, values: Any, slopes: Any, weights: Any, d_weights: Any, step: int, row: int, best: Any, after: Any
+    flat: Any, values: Any, slopes: Any, weights: Any, d_weights: Any, step: int, row: int, room: Any
 ) -> None:
-    """``after[r]`` is what the soft maximum would be of the entries from rank r on."""
+    """``after[r]`` is what the soft maximum would be of the entries from rank r on, ``chance[r]`` that these count."""
+    best, after, chance = room
     value, a = flat.out[step], flat.inputs[step, 0]
-    o = flat.start[value] + row * flat.width[value]
+    o, counting = flat.start[value] + row * flat.width[value], 1 if flat.parameters[step, 1] != 0.0 else 0
     for c in range(flat.width[value]):
         slope = slopes[o + c]
         if slope == 0.0:
             continue
         count = _ranked(flat, values, weights, step, row, c, best)
-        after[count] = flat.parameters[step, 0]
+        after[count], chance[0] = flat.parameters[step, 0], 1.0
         for rank in range(count - 1, -1, -1):
             kept = 1.0 if rank == RANKS - 1 else _weight(flat, step, best[rank], weights)
             message = values[_entry(flat, step, best[rank])[0] + c]
             after[rank] = kept * message + (1 - kept) * after[rank + 1]
-        chance = 1.0
         for rank in range(count):
             i, _ = _entry(flat, step, best[rank])
             kept = 1.0 if rank == RANKS - 1 else _weight(flat, step, best[rank], weights)
             column = flat.table[flat.tables[step, EDGE] + best[rank]]
             if flat.first[a] >= 0:
-                slopes[i + c] += slope * chance * kept
+                slopes[i + c] += slope * chance[rank] * kept
             if column >= 0 and rank < RANKS - 1:
-                d_weights[1 if flat.parameters[step, 1] != 0.0 else 0, column] += (
-                    slope * chance * (values[i + c] - after[rank + 1])
-                )
-            chance *= 1.0 - kept
-            if chance == 0.0:
-                break
+                d_weights[counting, column] += slope * chance[rank] * (values[i + c] - after[rank + 1])
+            chance[rank + 1] = chance[rank] * (1.0 - kept)
+        _absent_back(flat, values, slope, weights, d_weights[counting], step, row, c, count, room)
+
+
+@kernel
+def _absent_back(
+    flat: Any, values: Any, slope: float, weights: Any, d_weights: Any, step: int, row: int, c: int, count: int,
+    room: Any,
+) -> None:  # fmt: skip
+    """What entries that are not there would add to a soft maximum, at the rank that they would have."""
+    best, after, chance = room
+    sign = -1.0 if flat.code[step] == MINIMUM else 1.0
+    arriving, arrival = flat.tables[step, ARRIVING], flat.tables[step, ARRIVAL]
+    for k in range(flat.table[arriving + row], flat.table[arriving + row + 1]):
+        entry = flat.table[arrival + k]
+        if _weight(flat, step, entry, weights) != 0.0:
+            continue
+        message, rank = values[_entry(flat, step, entry)[0] + c], 0
+        while rank < count and sign * message <= sign * values[_entry(flat, step, best[rank])[0] + c]:
+            rank += 1
+        column = flat.table[flat.tables[step, EDGE] + entry]
+        if column >= 0 and rank < RANKS:
+            d_weights[column] += slope * chance[rank] * (message - after[rank])
 
 
 @jit
 def backward(flat: Any, values: Any, slopes: Any, weights: Any, d_weights: Any) -> None:
     """Add the derivatives to ``d_weights`` and, for features, ``slopes``, which begins with those of the output."""
-    best, after = np.empty(RANKS, np.int64), np.empty(RANKS + 1)
+    room = (np.empty(RANKS, np.int64), np.empty(RANKS + 1), np.empty(RANKS + 1))
     for step in range(len(flat.kind) - 1, -1, -1):
         value, kind = flat.out[step], flat.kind[step]
         width = flat.width[value]
@@ -380,4 +433,4 @@ def backward(flat: Any, values: Any, slopes: Any, weights: Any, d_weights: Any) 
             elif flat.code[step] == SUM or flat.code[step] == SHARE:
                 _sum_back(flat, values, slopes, weights, d_weights, step, row)
             elif flat.code[step] != SHIFT:
-                _max_back(flat, values, slopes, weights, d_weights, step, row, best, after)
+                _max_back(flat, values, slopes, weights, d_weights, step, row, room)

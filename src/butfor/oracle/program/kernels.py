@@ -38,6 +38,7 @@ CODES = {
             "logical_or", "where", "relu", "leaky_relu", "exp", "log", "log1p", "expm1", "sqrt", "rsqrt", "reciprocal",
             "neg", "abs", "sigmoid", "tanh", "erf", "sign", "isinf", "isnan", "logical_not", "sin", "cos", "floor",
             "clamp", "square", "isfinite", "atan2",
+            "remainder",
         )
     )
 }  # fmt: skip
@@ -256,7 +257,9 @@ def _function(code: int, x: float, y: float, z: float, p: float, q: float) -> fl
         return x * x
     if code == 39:
         return 1.0 if np.isfinite(x) else 0.0
-    return math.atan2(x, y)
+    if code == 40:
+        return math.atan2(x, y)
+    return float(x - y * np.floor(x / y))
 
 
 # Steps. Each takes a list of rows, because a call with so many arrays costs more than most rows.

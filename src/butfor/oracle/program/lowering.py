@@ -47,7 +47,7 @@ _UNARY = {
 }  # fmt: skip
 _BINARY = {
     "add", "sub", "mul", "div", "maximum", "minimum", "pow", "eq", "ne", "lt", "le", "gt", "ge", "logical_and",
-    "logical_or", "bitwise_and", "bitwise_or", "atan2",
+    "logical_or", "bitwise_and", "bitwise_or", "atan2", "remainder",
 }  # fmt: skip
 _FOLDS = {"sum", "mean", "amax", "amin", "prod"}
 _REDUCTIONS = {"scatter_add", "index_add", "scatter_reduce", "index_reduce", "scatter"}

@@ -13,7 +13,7 @@ import torch
 
 from butfor.edits.edits import pack
 from butfor.oracle.base import Oracle, Relaxation
-from butfor.oracle.program.build import Program, build, recorded_twice_as_large
+from butfor.oracle.program.build import TOO_SMALL, Program, build, recorded_at_other_sizes
 from butfor.oracle.program.relaxation import ProgramRelaxation
 from butfor.oracle.program.trace import Untraceable
 from butfor.oracle.ties import nearly_tied
@@ -45,7 +45,7 @@ class ProgramOracle(Oracle):
     general: ModelOracle
     max_numbers: int = MAX_NUMBERS
     _programs: WeakKeyDictionary[Edits, Program | str] = field(default_factory=WeakKeyDictionary, repr=False)
-    _reference: list[Trace] = field(default_factory=list, repr=False)
+    _references: list[Trace] = field(default_factory=list, repr=False)
 
     def refusal(self, edits: Edits) -> str:
         """What about the model cannot be traced on this neighbourhood; empty where it can."""
@@ -112,9 +112,7 @@ class ProgramOracle(Oracle):
         return out
 
     def relax(self, asked: Sequence[Edits]) -> Relaxation | None:
-        """By the programs, where edits only delete; else by soft edges."""
-        if not all(edits.only_deletes for edits in asked):
-            return self.general.relax(asked)
+        """By the programs."""
         return ProgramRelaxation([(edits, self._program(edits)) for edits in asked])
 
     def batch_size(self, edits: Edits) -> int:  # noqa: ARG002
@@ -131,17 +129,17 @@ class ProgramOracle(Oracle):
         return relevant
 
     def _is_right(self, edits: Edits) -> bool:
-        """Whether program and model agree on edited graphs."""
-        sets = pack([np.arange(0), *edits.sample_sets()])
+        """Whether program and model agree on edited graphs, side by side, and where all edits are made also alone."""
+        sets = pack([*edits.sample_sets(), np.arange(0)])
         mine = self._values(edits, sets, np.full(len(sets), -1), np.arange(len(sets) + 1))
-        truth = self.general.logits([(edits, sets)])[0]
+        truth = torch.cat(self.general.logits([(edits, sets)]) + self.general.logits([(edits, sets[:1])]))
         same = self.general.predictor.same_logits
-        return all(map(same, torch.from_numpy(mine).to(truth), truth))
+        return all(map(same, torch.from_numpy(mine[[*range(len(mine)), 0]]).to(truth), truth))
 
     def proves_locality(self, edits: Edits) -> bool:
         """Whether a row follows from the edges that lead to it, all of these are inside, and sizes play no part.
 
-        A run on a graph of another size must have done the same to every row (`Trace.difference`).
+        Runs on graphs of other sizes must have done the same to every row (`Trace.difference`).
         """
         program = self._found(edits)
         if isinstance(program, str) or program.beyond:
@@ -150,14 +148,22 @@ class ProgramOracle(Oracle):
             program.is_local = self._is_same_at_any_size(edits, program)
         return program.is_local
 
+    def sees_beyond(self, edits: Edits) -> bool:
+        """Whether the target hears of edges outside the neighbourhood."""
+        program = self._found(edits)
+        return not isinstance(program, str) and program.beyond == TOO_SMALL
+
     def _is_same_at_any_size(self, edits: Edits, program: Program) -> bool:
-        if not any(known.sizes_differ(program.trace) for known in self._reference):
+        """Whether the model did the same to every row on this neighbourhood, on two of them, and on the whole graph."""
+        if not self._references:
             try:
-                self._reference[:] = [recorded_twice_as_large(self.general.predictor, edits)]
+                self._references.extend(recorded_at_other_sizes(self.general.predictor, edits))
             except Untraceable:
                 return False
-        (known,) = self._reference
-        return known.sizes_differ(program.trace) and not known.difference(program.trace)
+        trace = program.trace
+        return any(trace.sizes_differ(other) for other in self._references) and not any(
+            trace.difference(other) for other in self._references
+        )
 
     def _program(self, edits: Edits) -> Program:
         found = self._found(edits)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
+import weakref
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -78,6 +79,9 @@ _COMPOSED |= {
 }
 
 
+_NOTHING = torch.empty(0)
+
+
 class Untraceable(Exception):
     """What about a model cannot be written as a program."""
 
@@ -122,21 +126,19 @@ class Trace:
         operations: in order.
         values: by their numbers.
         inputs: the numbers of what the model was given, by name.
+        sizes: their shapes.
         output: the number of what it returned.
     """
 
     operations: list[Operation] = field(default_factory=list)
     values: list[Tensor] = field(default_factory=list)
     inputs: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, torch.Size] = field(default_factory=dict)
     output: int = -1
 
     def sizes_differ(self, other: Trace) -> bool:
         """Whether all inputs are of other sizes in another run."""
-        return all(
-            len(self.values[number]) != len(other.values[number])
-            or self.values[number].shape[-1:] != other.values[number].shape[-1:]
-            for number in self.inputs.values()
-        )
+        return all(size != other.sizes[name] for name, size in self.sizes.items())
 
     def difference(self, other: Trace) -> str:
         """What two runs on graphs of different sizes do differently; empty where they do the same to every row.
@@ -159,7 +161,7 @@ class Trace:
 # Operations whose whole numbers say where rows begin and end; those of the others in lists are sizes.
 _PLACES = {
     "view", "reshape", "_unsafe_view", "_reshape_alias", "slice", "narrow", "expand", "split", "split_with_sizes",
-    "arange", "repeat", "edge_softmax",
+    "arange", "repeat", "edge_softmax", "bincount",
 }  # fmt: skip
 _SIZED = {"zeros", "ones", "full", "empty", "new_zeros", "new_ones", "new_full", "new_empty"}
 
@@ -179,17 +181,19 @@ def _equal(one: Tensor, two: Tensor) -> bool:
     return one.shape == two.shape and (one.data_ptr() == two.data_ptr() or bool(torch.equal(one, two)))
 
 
-def record(model: nn.Module, run: Callable[[], Tensor], inputs: dict[str, Tensor]) -> Trace:
+def record(model: nn.Module, run: Callable[[], Tensor], inputs: dict[str, Tensor], keep: bool = True) -> Trace:
     """Run a model and record what it does to these inputs.
 
-    PyG's softmax over the edges into a node is recorded as one operation, "edge_softmax".
+    PyG's softmax over the edges into a node is recorded as one operation, "edge_softmax". Unless values are to be kept,
+    only those of constants are.
 
     Raises:
         Untraceable: it writes into a tensor that other tensors share their memory with.
     """
-    recorder = _Recorder()
+    recorder = _Recorder(keep)
     for name, tensor in inputs.items():
         recorder.trace.inputs[name] = recorder.add(tensor)
+        recorder.trace.sizes[name] = tensor.shape
     known: list[tuple[Callable[..., Any], Callable[..., Any]]] = [
         (softmax, recorder.softmax),
         (gcn_norm, recorder.gcn_norm),
@@ -226,9 +230,10 @@ def _name(func: Any) -> str:
 
 
 class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    def __init__(self) -> None:
+    def __init__(self, keep: bool) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.trace = Trace()
+        self._keep = keep
         self._numbers: dict[int, int] = {}
         self._held: list[Tensor] = []  # so that their ids stay theirs
         self._sharing: dict[int, set[int]] = {}  # the values that live in each piece of memory
@@ -236,11 +241,16 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._silent = self._counting = False
         self._thread = threading.get_ident()
 
-    def add(self, tensor: Tensor) -> int:
-        """Give a tensor a number."""
+    def add(self, tensor: Tensor, made: bool = True) -> int:
+        """Give a tensor a number; a constant is one that nothing made."""
         number = len(self.trace.values)
-        self.trace.values.append(tensor.detach())
         self._numbers[id(tensor)] = number
+        if made and not self._keep:
+            self.trace.values.append(_NOTHING)
+            # Its id may be another tensor's when it is gone.
+            weakref.finalize(tensor, self._numbers.pop, id(tensor), None).atexit = False
+            return number
+        self.trace.values.append(tensor.detach())
         self._held.append(tensor)
         try:
             self._sharing.setdefault(tensor.untyped_storage()._cdata, set()).add(number)
@@ -250,7 +260,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def number(self, tensor: Tensor) -> int:
         """The number of the value that a tensor has now."""
-        number = self._numbers[id(tensor)] if id(tensor) in self._numbers else self.add(tensor)
+        number = self._numbers[id(tensor)] if id(tensor) in self._numbers else self.add(tensor, made=False)
         if number in self._overwritten:
             raise Untraceable("a tensor that is written into through another one")
         return number
@@ -317,6 +327,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _save(self, tensor: Tensor) -> None:
         """Keep what a tensor is before it is written into, and what shares its memory, which is not to be used then."""
+        if not self._keep:
+            return
         mine, sharing = self.number(tensor), self._sharing[tensor.untyped_storage()._cdata]
         lost = {number for number in sharing if number == mine or _overlap(self.trace.values[number], tensor)}
         for number in lost:
