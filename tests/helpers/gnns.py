@@ -177,7 +177,7 @@ LOCAL: dict[str, Kind] = {
     ),
     "PyG's EdgeCNN": ready(pyg.EdgeCNN, act="tanh", jk="cat"),
     # Soft edges cannot follow whole numbers.
-    "counts": two(lambda out: pyg.SAGEConv(W, out), Counting, relaxed=False),
+    "counts": two(lambda out: pyg.SAGEConv(W, out), Counting),
 }
 
 GLOBAL: dict[str, Kind] = {

@@ -14,6 +14,7 @@ from butfor.edits.edits import pack
 from butfor.models import PaperGCN
 from butfor.oracle.gcn.oracle import GCNOracle
 from butfor.oracle.general import ModelOracle
+from butfor.oracle.program.oracle import ProgramOracle
 from butfor.session import Session
 from butfor.testing import random_problem
 from votes import path
@@ -64,7 +65,7 @@ def test_the_fast_oracle_equals_the_general_one(name: str, weighted: bool) -> No
         assert torch.allclose(one, other, atol=1e-5)
 
     edits = [problem.edits for problem in problems]
-    relaxed = [oracle.relax(edits) for oracle in (fast, general)]
+    relaxed = [oracle.relax(edits) for oracle in (fast, ProgramOracle(general))]
     total = sum(len(each) for each in edits)
     assert relaxed[0].pointers.tolist() == relaxed[1].pointers.tolist()
     soft = torch.from_numpy(random.random(total, dtype=np.float32))
@@ -98,7 +99,7 @@ def test_weights_of_zero_and_one_equal_deletion_for_both(name: str) -> None:
     for start, chosen in zip(starts, gone, strict=False):
         weights[start + chosen] = 0.0
     truth = torch.cat(general.logits([(each, chosen[None]) for each, chosen in zip(edits, gone, strict=True)]))
-    for oracle in (fast, general):
+    for oracle in (fast, ProgramOracle(general)):
         assert torch.allclose(oracle.relax(edits).logits(weights), truth, atol=1e-5)
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
-    from torch import Tensor
 
     from butfor.graph.edge_keys import Edge, EdgeKey
     from butfor.graph.graph import Graph
@@ -92,11 +91,6 @@ class Additions:
     def records(self, chosen: NDArray[np.bool_], ids: NDArray[np.int64]) -> list[Addition]:
         """What the chosen edits add; ``ids`` are the original ids of positions."""
         return [Addition(u, v) for u, v in ids[self.ends[chosen[self.edit]]].tolist()]
-
-    @staticmethod
-    def soft_weight(weight: Tensor) -> Tensor:
-        """The weight of an edge that may be added: 0 while the edit's weight is 1, as nothing is edited then."""
-        return 1 - weight
 
 
 @dataclass(frozen=True)

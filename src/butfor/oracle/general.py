@@ -1,8 +1,7 @@
 """The general oracle: it knows nothing of any kind of layer.
 
 It deletes the edges for real, puts many edited neighbourhoods side by side into one disjoint graph and runs the user's
-own model on it once. Gradients come from soft edges (`butfor.oracle.soft_edges`) and features, where 0/1 weights were
-*seen* to equal the true edits.
+own model on it once. It is the reference for all others, and answers alone for models that cannot be traced.
 """
 
 from __future__ import annotations
@@ -15,8 +14,7 @@ import torch
 
 from butfor.edits.edits import pack
 from butfor.errors import ModelError
-from butfor.oracle.base import Oracle, Relaxation
-from butfor.oracle.relaxation import ModelRelaxation
+from butfor.oracle.base import Oracle
 from butfor.predict.batch import EditedBatch
 from butfor.predict.preserved import preserved
 from butfor.predict.whole_graph import logits_after
@@ -89,21 +87,9 @@ class ModelOracle(Oracle):
             # What fails on a part may do on the whole graph, and that is what counts.
             return logits_after(self.predictor, edits, sets[0][sets[0] >= 0])[None]
 
-    def relax(self, asked: Sequence[Edits]) -> Relaxation | None:
-        """By soft edges and features, if 0/1 weights give what the true edits give on these targets."""
-        if not asked or self.graph.types is not None or (len(asked) > 1 and not self.can_batch):
-            return None
-        try:
-            relaxation = ModelRelaxation(self.predictor, asked)
-            weights = torch.ones(int(relaxation.pointers[-1])).to(self.predictor.logits).requires_grad_()
-            logits = relaxation.logits(weights)
-            if not logits.requires_grad:
-                return None
-            torch.autograd.grad(logits.sum(), weights, allow_unused=True)
-            return relaxation if self._is_faithful(relaxation, asked) else None
-        except (RuntimeError, ModelError):
-            # A layer is called in a way that soft edges do not know, or the model writes over what gradients need.
-            return None
+    def relax(self, asked: Sequence[Edits]) -> None:  # noqa: ARG002
+        """There is none: of a model that could not be traced nothing is known between an edge and no edge."""
+        return
 
     def extend(
         self,
@@ -169,18 +155,3 @@ class ModelOracle(Oracle):
             runs[-1].append((edits, sets))
             room -= size
         return runs
-
-    def _is_faithful(self, relaxation: Relaxation, asked: Sequence[Edits]) -> bool:
-        random = np.random.default_rng(0)
-        first = asked[:: max(len(asked) // 8, 1)][:8]
-        for probability in (0.0, 0.1, 0.5, 1.0):
-            masks = [edits.without_conflicts(random.random((1, len(edits))) < probability)[0] for edits in asked]
-            weights = torch.from_numpy(1.0 - np.concatenate(masks)).to(self.predictor.logits)
-            with torch.no_grad():
-                soft = relaxation.logits(weights)
-            chosen = {id(edits): np.flatnonzero(mask)[None] for edits, mask in zip(asked, masks, strict=True)}
-            hard = torch.cat(self.logits([(edits, chosen[id(edits)]) for edits in first]))
-            rows = [i for i, edits in enumerate(asked) if any(edits is other for other in first)]
-            if not all(map(self.predictor.same_logits, soft[rows], hard)):
-                return False
-        return True

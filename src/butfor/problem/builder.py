@@ -170,6 +170,8 @@ class ProblemBuilder:
             if not whole or self.predictor.call.wants_batch:
                 yield self._general
         if whole:
+            if self._fast_alone is not None and not self._fast_alone.refusal(edits):
+                yield self._fast_alone
             yield self._one_at_a_time
 
     @cached_property
@@ -181,7 +183,11 @@ class ProblemBuilder:
         return fast_oracle(self._general)
 
     @cached_property
-    def _one_at_a_time(self) -> Oracle:
+    def _fast_alone(self) -> Oracle | None:
+        return fast_oracle(self._one_at_a_time)
+
+    @cached_property
+    def _one_at_a_time(self) -> ModelOracle:
         return ModelOracle(self.predictor, can_batch=False)
 
     def _is_trusted(self, oracle: Oracle, edits: Edits, logits: Tensor) -> bool:
@@ -190,7 +196,8 @@ class ProblemBuilder:
         A program does what the model did once. Where that does not show that nothing else matters, the model must do
         it on edited copies too.
         """
-        shown = oracle.proves_locality(edits) or oracle in (self._general, self._one_at_a_time)
+        whole = edits.neighbourhood.hops is None
+        shown = whole or oracle.proves_locality(edits) or oracle is self._general
         return self._agrees(oracle, edits, logits) and (shown or self._agrees(self._general, edits, logits))
 
     def _agrees(self, oracle: Oracle, edits: Edits, logits: Tensor) -> bool:

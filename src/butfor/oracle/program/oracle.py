@@ -183,6 +183,5 @@ class ProgramOracle(Oracle):
 
 
 def program_oracle(general: ModelOracle) -> ProgramOracle | None:
-    """The oracle for models that may be traced: on the CPU, on graphs of one type, one copy at a time."""
-    on_cpu = general.predictor.logits.device.type == "cpu"
-    return ProgramOracle(general) if general.graph.types is None and on_cpu else None
+    """The oracle for models that may be traced: on graphs of one type."""
+    return ProgramOracle(general) if general.graph.types is None else None

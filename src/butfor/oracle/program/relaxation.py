@@ -95,19 +95,19 @@ class _Pass(torch.autograd.Function):
     def forward(ctx: Any, weights: Tensor, counted: Tensor, relaxation: ProgramRelaxation) -> Tensor:
         ctx.relaxation = relaxation
         ctx.save_for_backward(weights, counted)
-        w, d = (part.detach().double().numpy() for part in (weights, counted))
+        w, d = (part.detach().cpu().double().numpy() for part in (weights, counted))
         rows = []
         for target, a, b in zip(relaxation.targets, relaxation.pointers, relaxation.pointers[1:], strict=False):
             state, _ = target.forward(w[a:b], d[a:b])
             rows.append(state.base[target.output])
-        return torch.from_numpy(np.stack(rows)).to(weights.dtype)
+        return torch.from_numpy(np.stack(rows)).to(weights)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         weights, counted = ctx.saved_tensors
-        w, d = (part.detach().double().numpy() for part in (weights, counted))
+        w, d = (part.detach().cpu().double().numpy() for part in (weights, counted))
         relaxation: ProgramRelaxation = ctx.relaxation
-        slopes = grads[0].double().numpy()
+        slopes = grads[0].cpu().double().numpy()
         d_weights, d_counted = np.zeros_like(w), np.zeros_like(w)
         pointers = relaxation.pointers
         for target, a, b, slope in zip(relaxation.targets, pointers, pointers[1:], slopes, strict=False):

@@ -25,7 +25,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import softmax
 
-from butfor.oracle.replaced import replaced
+from butfor.oracle.program.replaced import replaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -201,6 +201,7 @@ def record(model: nn.Module, run: Callable[[], Tensor], inputs: dict[str, Tensor
     with replaced(model, known), torch.no_grad(), _in_small_steps(), recorder:
         out = run()
     recorder.trace.output = recorder.number(out)
+    recorder.trace.values = [value.cpu() for value in recorder.trace.values]
     return recorder.trace
 
 

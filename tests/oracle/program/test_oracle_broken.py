@@ -15,7 +15,7 @@ import torch
 
 from butfor.oracle import registry
 from butfor.oracle.general import ModelOracle
-from butfor.oracle.program import gradients, kernels, oracle
+from butfor.oracle.program import build, gradients, kernels, oracle
 from butfor.oracle.program.layout import Layout
 from butfor.oracle.program.oracle import ProgramOracle, program_oracle
 from butfor.oracle.program.steps import Reduce, in_order
@@ -79,7 +79,7 @@ def after_layout(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Layout], Layo
 
 def after_lowering(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Reduce], None]) -> None:
     """Spoil every reduction of a program before it is simplified."""
-    right = oracle.simplify
+    right = build.simplify
 
     def simplify(out: Any) -> None:
         for step, _ in in_order(out):
@@ -87,7 +87,7 @@ def after_lowering(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Reduce], No
                 spoil(step)
         right(out)
 
-    monkeypatch.setattr(oracle, "simplify", simplify)
+    monkeypatch.setattr(build, "simplify", simplify)
 
 
 @pytest.mark.parametrize("layers", LAYERS)
@@ -177,10 +177,10 @@ def test_entries_are_their_edges(
 
 @pytest.mark.parametrize("layers", LAYERS)
 def test_edits_toggle_every_copy_and_both_directions(layers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    traced = ProgramOracle._traced
+    made = build.build
 
-    def one_column_less(self: ProgramOracle, edits: Any) -> Any:
-        program = traced(self, edits)
+    def one_column_less(*arguments: Any) -> Any:
+        program = made(*arguments)
         edited = program.edited
         last = edited.pointers[1:] - 1
         counts = np.maximum(np.diff(edited.pointers) - 1, 0)
@@ -189,7 +189,7 @@ def test_edits_toggle_every_copy_and_both_directions(layers: tuple[str, ...], mo
         )
         return program
 
-    monkeypatch.setattr(ProgramOracle, "_traced", one_column_less)
+    monkeypatch.setattr(oracle, "build", one_column_less)
     assert caught(case_of(layers)) == "guard"
 
 

@@ -7,18 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 import torch
-from torch_geometric.nn import GAT, GCN, GraphConv
 
-from butfor.edits.rules import Rules
-from butfor.edits.space import EditSpace
-from butfor.graph.graph import Graph
-from butfor.oracle.general import ModelOracle
-from butfor.predict.predictor import Predictor
 from butfor.problem.builder import WHOLE_GRAPH
 from butfor.session import Session
 from butfor.testing import random_problem
-from gnn_models import Stack
-from gnns import LOCAL, ring, scores_without
+from gnns import FRAGILE, LOCAL, ring, scores_without
 from truth import pairs_of
 
 if TYPE_CHECKING:
@@ -62,36 +55,12 @@ def test_weights_of_zero_and_one_are_deletion(name: str) -> None:
     assert (np.abs(gradient) > 1e-6).any()
 
 
-@pytest.mark.parametrize("name", [name for name, kind in LOCAL.items() if not kind.relaxed])
-def test_no_relaxation_is_offered_where_none_is_faithful(name: str) -> None:
-    for problem in built(name, False, 7, 13, 21):
-        assert problem.oracle.relax([problem.edits]) is None
-        assert problem.gradient() is None
-
-
-class Counted(torch.nn.Module):
-    """Reads degrees in a way that no weight can follow."""
-
-    def forward(self, x, edge_index):
-        return x[:, :3] * torch.bincount(edge_index[1], minlength=len(x))[:, None]
-
-
-@pytest.mark.parametrize(
-    ("model", "faithful"),
-    [
-        (lambda: GCN(4, 8, 2, 3), True),
-        (lambda: Stack(GraphConv(4, 8), GraphConv(8, 3)), True),
-        (lambda: Stack(GraphConv(4, 8, aggr="mean"), GraphConv(8, 3, aggr="mean")), True),
-        (lambda: GAT(4, 8, 2, 3), True),
-        (lambda: Counted(), False),
-    ],
-)
-def test_a_relaxation_is_offered_only_where_it_is_faithful(model, faithful: bool) -> None:
-    _, data = random_problem(2, nodes=10)
-    graph = Graph.of(data)
-    oracle = ModelOracle(Predictor.of(model().eval(), graph))
-    edits = Rules.of(EditSpace(), graph).edits(graph.neighbourhood(0, 3))
-    assert (oracle.relax([edits]) is not None) is faithful
+@pytest.mark.parametrize("name", FRAGILE)
+def test_no_relaxation_is_offered_where_the_model_cannot_be_traced(name: str) -> None:
+    data = ring(False)
+    problem = Session.of(FRAGILE[name].make(data), data).problem(7)
+    assert problem.oracle.relax([problem.edits]) is None
+    assert problem.gradient() is None
 
 
 def test_gradient_matches_finite_differences() -> None:
