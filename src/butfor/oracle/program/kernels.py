@@ -124,6 +124,7 @@ class State(NamedTuple):
         toggled: when it was last toggled.
         visited: when each entry of each reduction last changed.
         entries: room for the entries of one reduction that change.
+        columns: room for the columns of one row.
         clock: one number, the time.
     """
 
@@ -139,6 +140,7 @@ class State(NamedTuple):
     toggled: NDArray[np.int64]
     visited: NDArray[np.int64]
     entries: NDArray[np.int64]
+    columns: NDArray[np.int64]
     clock: NDArray[np.int64]
 
 
@@ -494,8 +496,8 @@ def _propagate_reduce(flat: Any, state: Any, step: int, columns: Any, now: int) 
     if kept and flat.code[step] <= SHARE:
         _sum_anew(flat, state, step, entries[:kept], now)
     elif kept:
-        first = flat.first[flat.out[step]]
-        _reduce(flat, state, step, changed[first : first + counts[flat.out[step]]], now, state.fresh)
+        _extreme_anew(flat, state, step, entries[:kept], now)
+        _drop_unchanged(flat, state, flat.out[step])
 
 
 @kernel
@@ -543,6 +545,86 @@ def _sum_anew(flat: Any, state: Any, step: int, entries: Any, now: int) -> None:
             for c in range(width):
                 fresh[o + c] = base[o + c]
     _add_differences(flat, state, step, entries, now)
+
+
+@kernel
+def _extreme_anew(flat: Any, state: Any, step: int, entries: Any, now: int) -> None:
+    """Maxima or minima at receivers: an entry that comes or goes matters only in columns where it is the extreme.
+
+    A column whose extreme is gone is looked for among all entries; until then it is marked by not being a number.
+    """
+    base, fresh, stamp, table = state.base, state.fresh, state.stamp, flat.table
+    value, a, sign = flat.out[step], flat.inputs[step, 0], -1.0 if flat.code[step] == MINIMUM else 1.0
+    first, width, first_a = flat.first[value], flat.width[value], flat.first[a]
+    sources, edges, receivers = flat.tables[step, SOURCE], flat.tables[step, EDGE], flat.tables[step, RECEIVER]
+    rows = state.changed[first : first + state.counts[value]]
+    for k in range(len(rows)):
+        o = flat.start[value] + rows[k] * width
+        anew = _mostly_changed(flat, state, step, rows[k])
+        for c in range(width):
+            fresh[o + c] = np.nan if anew else base[o + c]
+    for entry in entries:
+        row, column, source = table[receivers + entry], table[edges + entry], table[sources + entry]
+        o, i = flat.start[value] + row * width, flat.start[a] + source * flat.stride[a]
+        before = column < 0 or state.present[column]
+        after = before != (column >= 0 and state.toggled[column] == now)
+        x = fresh if first_a >= 0 and stamp[first_a + source] == now else base
+        for c in range(width):
+            old, reached = sign * base[o + c], after and sign * x[i + c] >= sign * base[o + c]
+            if reached:
+                fresh[o + c] = sign * max(sign * fresh[o + c], sign * x[i + c])
+            elif before and sign * base[i + c] >= old:
+                fresh[o + c] = np.nan
+    for k in range(len(rows)):
+        _search_anew(flat, state, step, rows[k], now)
+
+
+@kernel
+def _mostly_changed(flat: Any, state: Any, step: int, row: int) -> bool:
+    """Whether half of the entries changed, or none was there before."""
+    table, arriving = flat.table, flat.tables[step, ARRIVING]
+    start, end = table[arriving + row], table[arriving + row + 1]
+    if 2 * state.tally[flat.first[flat.out[step]] + row] >= end - start:
+        return True
+    for k in range(start, end):
+        column = table[flat.tables[step, EDGE] + table[flat.tables[step, ARRIVAL] + k]]
+        if column < 0 or state.present[column]:
+            return False
+    return True
+
+
+@kernel
+def _search_anew(flat: Any, state: Any, step: int, row: int, now: int) -> None:
+    """The extremes of marked columns, among all entries that lead to a row."""
+    fresh, table, value, a = state.fresh, flat.table, flat.out[step], flat.inputs[step, 0]
+    width, sign, first_a = flat.width[value], -1.0 if flat.code[step] == MINIMUM else 1.0, flat.first[a]
+    o, marked, nothing = flat.start[value] + row * width, 0, True
+    for c in range(width):
+        marked += fresh[o + c] != fresh[o + c]
+    if not marked:
+        return
+    columns = state.columns
+    marked = 0
+    for c in range(width):
+        if fresh[o + c] != fresh[o + c]:
+            columns[marked] = c
+            marked += 1
+    arriving, arrival = flat.tables[step, ARRIVING], flat.tables[step, ARRIVAL]
+    for k in range(table[arriving + row], table[arriving + row + 1]):
+        entry = table[arrival + k]
+        column = table[flat.tables[step, EDGE] + entry]
+        if column >= 0 and state.present[column] == (state.toggled[column] == now):
+            continue
+        source = table[flat.tables[step, SOURCE] + entry]
+        x = fresh if first_a >= 0 and state.stamp[first_a + source] == now else state.base
+        i = flat.start[a] + source * flat.stride[a]
+        for c in columns[:marked]:
+            if nothing or sign * x[i + c] > sign * fresh[o + c]:
+                fresh[o + c] = x[i + c]
+        nothing = False
+    if nothing:
+        for c in columns[:marked]:
+            fresh[o + c] = flat.parameters[step, 0]
 
 
 @kernel
@@ -620,9 +702,9 @@ def _put(flat: Any, state: Any, value: int, row: int, i: int, now: int) -> None:
 @kernel
 def _propagate_rows(flat: Any, state: Any, step: int, now: int) -> None:
     """Rows in which an input changed."""
-    base, fresh, stamp, changed = state.base, state.fresh, state.stamp, state.changed
+    stamp, changed = state.stamp, state.changed
     value, arity = flat.out[step], flat.arity[step]
-    first, width, count = flat.first[value], flat.width[value], 0
+    first, count = flat.first[value], 0
     rows = changed[first:]
     for n in range(arity):
         a = flat.inputs[step, n]
@@ -636,11 +718,18 @@ def _propagate_rows(flat: Any, state: Any, step: int, now: int) -> None:
                 stamp[first + row] = now
                 rows[count] = row
                 count += 1
+    state.counts[value] = count
     if count:
-        compute(flat, state, step, rows[:count], now, fresh)
-    # What came out the same has not changed.
-    kept = 0
-    for k in range(count):
+        compute(flat, state, step, rows[:count], now, state.fresh)
+        _drop_unchanged(flat, state, value)
+
+
+@kernel
+def _drop_unchanged(flat: Any, state: Any, value: int) -> None:
+    """What came out the same has not changed."""
+    base, fresh, first, width = state.base, state.fresh, flat.first[value], flat.width[value]
+    rows, kept = state.changed[first : first + state.counts[value]], 0
+    for k in range(len(rows)):
         row = rows[k]
         o = flat.start[value] + row * width
         differs = False
@@ -652,7 +741,7 @@ def _propagate_rows(flat: Any, state: Any, step: int, now: int) -> None:
             rows[kept] = row
             kept += 1
         else:
-            stamp[first + row] = 0
+            state.stamp[first + row] = 0
     state.counts[value] = kept
 
 

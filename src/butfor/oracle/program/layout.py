@@ -178,7 +178,8 @@ class Layout:
             self.start.copy(), np.empty(size), np.empty(size), np.empty((rows, 2), np.int64), np.zeros(rows, np.int64),
             np.empty(rows, np.int64), np.zeros(len(self.flat.first), np.int64), np.zeros(rows, np.int64),
             self.present.copy(), np.zeros(len(self.present), np.int64), np.zeros(self.num_entries, np.int64),
-            np.empty(3 * self.num_entries, np.int64), np.zeros(1, np.int64),
+            np.empty(3 * self.num_entries, np.int64), np.empty(int(self.flat.width.max()), np.int64),
+            np.zeros(1, np.int64),
         )  # fmt: skip
 
     @cached_property
