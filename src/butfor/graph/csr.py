@@ -40,8 +40,9 @@ class Incoming:
         sender, receiver = edge_index if flow == "source_to_target" else edge_index[::-1]
         edges = len(receiver)
         # A matrix with a row for each edge, turned round: SciPy counts instead of sorting, and keeps the order.
-        one_each = csr_array((np.ones(edges, np.int8), receiver, np.arange(edges + 1)), shape=(edges, num_nodes))
-        grouped = one_each.tocsc()
+        kind = np.int32 if max(edges, num_nodes) < 2**31 else np.int64  # half the memory is half the time
+        rows = np.ones(edges, np.int8), receiver.astype(kind), np.arange(edges + 1, dtype=kind)
+        grouped = csr_array(rows, shape=(edges, num_nodes)).tocsc()
         columns = grouped.indices.astype(np.int64)
         return cls(grouped.indptr.astype(np.int64), columns, sender[columns])
 
