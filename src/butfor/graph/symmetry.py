@@ -36,7 +36,10 @@ def is_symmetric(incoming: Incoming, carried: NDArray[Any] | None = None) -> boo
     same = np.array_equal(turned.indptr, again.indptr) and np.array_equal(turned.indices, again.indices)
     if carried is None:
         return same or np.array_equal(_once(_pairs(turned)), _once(_pairs(again)))
-    return same and np.array_equal(*(_by_value(_pairs(turned), carried[one.data]) for one in (turned, again)))
+    if not same:
+        return False
+    pairs = _pairs(turned)
+    return np.array_equal(_by_value(pairs, carried[turned.data]), _by_value(pairs, carried[again.data]))
 
 
 def _some_have_reverses(incoming: Incoming) -> bool:
@@ -57,14 +60,15 @@ def _pairs(grouped: Any) -> NDArray[np.int64]:
 
 
 def _once(ascending: NDArray[np.int64]) -> NDArray[np.int64]:
-    return ascending[np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]]
+    once: NDArray[np.int64] = ascending[np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]]
+    return once
 
 
 def _by_value(ascending: NDArray[np.int64], carried: NDArray[Any]) -> NDArray[Any]:
     """What edges carry, with that of copies in ascending order."""
     repeats = ascending[1:] == ascending[:-1]
-    copies = np.flatnonzero(np.append(repeats, False) | np.append(False, repeats)) if repeats.any() else []
-    if len(copies):
+    if repeats.any():
+        copies = np.flatnonzero(np.append(repeats, False) | np.append(False, repeats))
         some = carried[copies]
         carried[copies] = some[np.lexsort([*some.T, ascending[copies]])]
     return carried

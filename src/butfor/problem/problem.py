@@ -78,6 +78,11 @@ class Problem:
         return self.predictor.graph
 
     @property
+    def is_local(self) -> bool:
+        """Whether it is proved, and not only seen, that nothing beyond the neighbourhood matters to the target."""
+        return self.oracle.proves_locality or self.predictor.hears_only_messages
+
+    @property
     def target(self) -> tuple[int, ...]:
         """What is explained: a node, the two nodes of a link, nothing for the whole graph."""
         return self.edits.neighbourhood.targets

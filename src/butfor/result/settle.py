@@ -47,12 +47,12 @@ class Settled:
 def to_verify(problem: Problem, proposal: Proposal) -> list[EditSet]:
     """The edit sets that must be seen on the whole graph before a proposal is believed.
 
-    The best candidate. If the proposal also claims a proof, and the layers do not guarantee that nothing beyond the
+    The best candidate. If the proposal also claims a proof, and the model's code does not show that nothing beyond the
     neighbourhood matters, some sample sets too: they would reveal a neighbourhood that is too small.
     """
     sets: list[EditSet] = list(proposal.candidates[:1])
     trivial = not proposal.exhausted and proposal.lower_bound <= problem.least_cost
-    return sets if trivial or problem.oracle.proves_locality else [*sets, *problem.edits.sample_sets()]
+    return sets if trivial or problem.is_local else [*sets, *problem.edits.sample_sets()]
 
 
 @dataclass(frozen=True, eq=False)
