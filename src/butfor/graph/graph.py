@@ -140,6 +140,49 @@ class Graph:
         source, target = self.check_node(edge[0]), self.check_node(edge[1])
         return (0, source, target) if self.directed else (0, min(source, target), max(source, target))
 
+    def edge_keys(self, edges: Sequence[Edge]) -> NDArray[np.int64]:
+        """The keys of many edges, one row each.
+
+        Raises:
+            InputError: as `edge_key`, of the first that is not in the graph.
+        """
+        if self.types is None and {len(edge) for edge in edges} <= {2}:
+            # Numbers that fit into no array are no nodes; `edge_key` says so.
+            known = all(-1 <= end <= self.num_nodes for edge in edges for end in edge)  # type: ignore[operator]
+            ends = np.array(edges if known else [(-1, -1)], dtype=np.int64).reshape(-1, 2)
+            if ((ends >= 0) & (ends < self.num_nodes)).all():
+                ends = ends if self.directed else np.sort(ends, axis=1)
+                return np.concatenate([np.zeros((len(ends), 1), dtype=np.int64), ends], axis=1)
+        return np.array([self.edge_key(edge) for edge in edges], dtype=np.int64).reshape(-1, 3)
+
+    def edge_numbers(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Keys of edges as one number each: quicker to sort and to compare."""
+        numbers: NDArray[np.int64] = (keys[:, 0] * self.num_nodes + keys[:, 1]) * self.num_nodes + keys[:, 2]
+        return numbers
+
+    def keys_of_columns(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The key of the edge that each of these columns belongs to."""
+        ends = self.edge_index[:, columns]
+        if self.types is not None:
+            first, second, relation = self.types.edges_of(ends, columns)
+            return np.stack([relation, first, second], axis=1)
+        first, second = ends if self.directed else np.sort(ends, axis=0)
+        return np.stack([np.zeros_like(first), first, second], axis=1)
+
+    def columns_of_all(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The columns of many edges, and for each the row of its edge among the keys; of equal rows, the last."""
+        if not len(keys):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        # Every column leads to an end of its edge.
+        columns, _, _ = self.into(np.unique(keys[:, 1:]), "source_to_target")
+        wanted = self.edge_numbers(keys)
+        order = np.argsort(wanted, kind="stable")
+        numbers = self.edge_numbers(self.keys_of_columns(columns))
+        place = np.searchsorted(wanted[order], numbers, side="right") - 1
+        which = order[place]
+        found = np.flatnonzero((place >= 0) & (wanted[which] == numbers))
+        return columns[found], which[found]
+
     def has_edge(self, key: EdgeKey) -> bool:
         """Whether there is such an edge."""
         return bool(self.columns_of(key))
