@@ -107,10 +107,8 @@ class PerEdge:
             if not isinstance(held, (torch.Tensor, np.ndarray)):
                 raise InputError(f"{role} is {shown(held)}; give a tensor with one value for each edge")
             values = _as_array(held, role)
-        if values.shape != (edges,):
-            raise InputError(
-                f"{role} has shape {values.shape}; give one value for each of the {edges} columns of edge_index"
-            )
+        if len(values) != edges:
+            raise InputError(f"{role} has {len(values)} values; give one for each of the {edges} columns of edge_index")
         return np.arange(first, last), values
 
 
@@ -234,7 +232,10 @@ def _as_array(given: Any, role: str) -> NDArray[Any]:
     except (RuntimeError, TypeError, NotImplementedError):
         raise InputError(f"{role} is a tensor whose values cannot be read; give a plain one") from None
     array: NDArray[Any] = np.array(given)  # a copy: what a rule says must not change with the user's array
-    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    if array.ndim != 1:
+        raise InputError(f"{role} has shape {array.shape}; give one value for each column of edge_index")
+    return array
 
 
 def _fits(value: Any, edges: int) -> bool:

@@ -146,13 +146,11 @@ class Graph:
         Raises:
             InputError: as `edge_key`, of the first that is not in the graph.
         """
-        if self.types is None and {len(edge) for edge in edges} <= {2}:
-            # Numbers that fit into no array are no nodes; `edge_key` says so.
-            known = all(-1 <= end <= self.num_nodes for edge in edges for end in edge)  # type: ignore[operator]
-            ends = np.array(edges if known else [(-1, -1)], dtype=np.int64).reshape(-1, 2)
-            if ((ends >= 0) & (ends < self.num_nodes)).all():
-                ends = ends if self.directed else np.sort(ends, axis=1)
-                return np.concatenate([np.zeros((len(ends), 1), dtype=np.int64), ends], axis=1)
+        nodes = self.num_nodes
+        if self.types is None and all(len(e) == 2 and 0 <= e[0] < nodes and 0 <= e[1] < nodes for e in edges):
+            ends = np.array(edges, dtype=np.int64).reshape(-1, 2)
+            ends = ends if self.directed else np.sort(ends, axis=1)
+            return np.concatenate([np.zeros((len(ends), 1), dtype=np.int64), ends], axis=1)
         return np.array([self.edge_key(edge) for edge in edges], dtype=np.int64).reshape(-1, 3)
 
     def edge_numbers(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
