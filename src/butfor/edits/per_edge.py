@@ -82,9 +82,9 @@ class PerEdge:
             raise InputError(f"{role} is an array; in a graph of several node types give one for each relation")
         if self.relation is not None:
             graph.relation(self.relation)
-        chosen = [one for one in graph.types.relations if one == (self.relation or one)]
-        if self.relation is None:
-            chosen = [one for one in chosen if self.values in graph.data[one]]
+            chosen = [self.relation]
+        else:
+            chosen = [one for one in graph.types.relations if self.values in graph.data[one]]
         if not chosen:
             raise InputError(f"{role} names {self.values!r}, which is no attribute of any relation of this graph")
         parts = []
