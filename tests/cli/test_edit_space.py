@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from bad_files import LARGE, NOT_JSON, check_refused, make_no_file
 from butfor.cli import main
 from butfor.cli.edit_space import read_space
-from butfor.datasets import load_graph
+from butfor.datasets import load_graph, save_graph
 from butfor.edits.addition import Within
 from butfor.edits.change import Features
 from butfor.edits.space import EditSpace
@@ -106,6 +106,23 @@ def test_rules_for_graphs(tasks: Path, tmp_path: Path) -> None:
     assert all(result.size in (None, 1) for result in read_results(few))
 
 
+def test_rules_by_attributes_of_the_graph(tasks: Path, tmp_path: Path) -> None:
+    data = load_graph("graph.npz")
+    low, high = data.edge_index.min(0).values, data.edge_index.max(0).values
+    data.price = 1.0 + (low + high) % 3
+    data.is_frozen = low == 1
+    save_graph(data, tmp_path / "priced.npz")
+    source = ["explain", "--model", "task_models:Nodes", "--graph", str(tmp_path / "priced.npz"), "--nodes", "all"]
+    rules, path = tmp_path / "rules.json", tmp_path / "found.jsonl"
+    rules.write_text('{"costs": "price", "protected": ["is_frozen"]}')
+    assert main([*source, "--space", str(rules), "--protect", "3-4", "--out", str(path)]) == 0
+    found = [result for result in read_results(path) if result.found]
+    assert found
+    for result in found:
+        assert result.cost == sum(1.0 + (u + v) % 3 for u, v in result.removed_edges)
+        assert not {(1, 2), (1, 11), (3, 4)} & set(result.removed_edges)
+
+
 def test_rules_that_name_nodes_of_several_graphs(refused: Refused, tasks: Path, tmp_path: Path) -> None:
     (tmp_path / "rules.json").write_text('{"features": {"nodes": [0]}}')
     argv = ["explain", "--checkpoint", "run", "--graphs", "0,1", "--space", str(tmp_path / "rules.json")]
@@ -137,6 +154,9 @@ def test_rules_that_name_nodes_of_several_graphs(refused: Refused, tasks: Path, 
         ('{"protected": [[0.5, 1]]}', "protected names 0.5"),
         ('{"protected": [[0, 5]]}', "protected names the edge 0–5, which is not in this graph"),
         ('{"protected": null}', "protected is None; give a list"),
+        ('{"allowed": "all"}', "allowed names the edge attribute 'all', which this graph has not"),
+        ('{"protected": ["x"]}', r"protected, the attribute 'x', has shape \(12, 3\); give one value for each"),
+        ('{"costs": "price"}', "costs names the edge attribute 'price', which this graph has not"),
         ('{"allowed": [[0, 99]]}', r"node 99 is not in this graph \(0 to 11\)"),
         ('{"groups": [[[0, 1, 2]]]}', r"groups has \[0, 1, 2\]; an edge is written as its two nodes"),
         ('{"add": [[0, 1]]}', "add names 0–1, which is an edge of this graph already"),
@@ -168,7 +188,7 @@ RULES: list[Any] = [
     {"protected": {"a": 1}},
     {"protected": [[0, 1.5]]},
     {"protected": [[True, 1]]},
-    {"allowed": "all"},
+    {"allowed": 3},
     {"groups": 3},
     {"groups": {"a": 3}},
     {"costs": [[[0, 1], "2"]]},
@@ -205,8 +225,12 @@ ODD: list[Any] = [
     *(True, -1, 1.5, LARGE, "3", "all", ["a"], [None], [LARGE], [[0, LARGE]], [[0.5, 1]], [[0, 1, 2]]),
     *({"a": None}, {"a": ["x"]}, {"a": LARGE}, [[[0, 1], "2"]], [[[0, 1], None]], [["a", 1, "b"]]),
 ]
-# What a field does take; that nothing can be done with -1 edits is said when the rules are used.
-TAKEN: dict[str, list[Any]] = {"delete": [True], "keep_connected": [True], "max_edits": [-1], "cost": [1.5]}
+# What a field does take; that nothing can be done with -1 edits, and that a graph has no attribute of some name, is
+# said when the rules are used.
+TAKEN: dict[str, list[Any]] = {
+    **{"delete": [True], "keep_connected": [True], "max_edits": [-1], "cost": [1.5]},
+    **{"protected": ["3", "all", ["a"]], "allowed": ["3", "all", ["a"]], "costs": ["3", "all"]},
+}
 NESTED = {"add": Within, "features": Features}
 
 

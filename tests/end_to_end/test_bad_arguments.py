@@ -69,7 +69,8 @@ CALLS = {
         for value in (1.5, np.int64(1), torch.tensor(1), [1.5], [True], "x")
     },
     **{
-        f"costs {value!r}": lambda value=value: EditSpace(costs=value)
+        # Text is the name of an attribute, which this graph has not, or not for edges.
+        f"costs {value!r}": lambda value=value: explain(MODEL, DATA, 0, space=EditSpace(costs=value))
         for value in ([1.5], ["a"], (0, 1), torch.tensor(1), 3, "x", {(0, 1, 2, 3): 1})
     },
     **{
@@ -77,7 +78,7 @@ CALLS = {
         for value in (None, 1.5, True, [1], "x")
     },
     **{
-        f"{name} of {kind}": lambda name=name, value=value: EditSpace(**{name: value})
+        f"{name} of {kind}": lambda name=name, value=value: explain(MODEL, DATA, 0, space=EditSpace(**{name: value}))
         for name in ("protected", "allowed", "relations", "groups", "add", "features")
         for kind, value in {"one number": torch.tensor(1), "meta": META, "sparse": SPARSE, "text": "ab"}.items()
     },

@@ -62,3 +62,23 @@ def test_an_edge_is_known_by_its_ends() -> None:
     assert directed.columns_of(directed.edge_key((1, 0))) == [1, 2]
     with pytest.raises(InputError, match=r"node 9 is not in this graph \(0 to 3\)"):
         graph.edge_key((0, 9))
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_many_edges_are_found_as_each_is(directed: bool) -> None:
+    pairs = [(0, 1), (1, 0), (1, 0), (0, 1), (1, 2), (2, 1), (3, 3)]
+    graph = Graph.of(data_of(pairs, 5), directed)
+    edges = [(1, 0), (2, 1), (3, 3), (0, 4), (0, 1)]
+    keys = graph.edge_keys(edges)
+    assert keys.tolist() == [list(graph.edge_key(edge)) for edge in edges]
+    columns, which = graph.columns_of_all(keys)
+    for row, key in enumerate(map(tuple, keys.tolist())):
+        last = max(other for other in range(len(edges)) if tuple(keys[other]) == key)
+        assert sorted(columns[which == last].tolist()) == graph.columns_of(key)
+        assert last == row or not (which == row).any()
+    assert graph.keys_of_columns(columns).tolist() == keys[which].tolist()
+    with pytest.raises(InputError, match=r"node 9 is not in this graph \(0 to 4\)"):
+        graph.edge_keys([(0, 1), (0, 9)])
+    with pytest.raises(InputError, match="is no edge of this graph; give the pair of its nodes"):
+        graph.edge_keys([(0, 1), (("a", "b", "c"), 0, 1)])
+    assert graph.edge_keys([]).shape == (0, 3)

@@ -149,8 +149,12 @@ def test_a_larger_neighbourhood_is_searched_where_a_proof_rests_on_what_was_not_
 
 
 def test_more_is_looked_at_where_more_is_proved_than_the_layers_show(problem: Problem) -> None:
-    general = replace(problem, oracle=problem.oracle.general)
+    # A predictor like this one, of a model whose code shows nothing.
+    obscure = replace(problem.predictor)
+    vars(obscure)["hears_only_messages"] = False
+    general = replace(problem, oracle=problem.oracle.general, predictor=obscure)
     found, proved = Proposal(((0, 1),), problem.least_cost), Proposal(((0, 1),), 2.0)
     assert to_verify(problem, proved) == to_verify(general, found) == [(0, 1)]
     assert len(to_verify(general, proved)) == 1 + len(problem.edits.sample_sets())
+    assert to_verify(replace(general, predictor=problem.predictor), proved) == [(0, 1)]
     assert len(to_verify(general, Proposal(exhausted=True))) == len(problem.edits.sample_sets()) > 0

@@ -90,7 +90,7 @@ class _Positions:
 
     def _of_cost(self, pair: Any) -> Any:
         if not isinstance(pair, list) or len(pair) != 2 or isinstance(pair[0], str):
-            return pair
+            return pair  # a group by its name
         return self._edge("costs", pair[0]), pair[1]
 
     def _of_feature_rule(self, rule: Any) -> Any:
@@ -99,7 +99,9 @@ class _Positions:
         return {**rule, "nodes": [self._node("features", node) for node in rule["nodes"]]}
 
     def _edges(self, name: str, edges: Any) -> Any:
-        return [self._edge(name, edge) for edge in edges] if isinstance(edges, list) else edges
+        # Text is the name of an attribute, which says it of many edges.
+        named = isinstance(edges, list)
+        return [edge if isinstance(edge, str) else self._edge(name, edge) for edge in edges] if named else edges
 
     def _edge(self, name: str, edge: Any) -> list[int]:
         if not isinstance(edge, list) or len(edge) != 2:

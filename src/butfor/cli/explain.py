@@ -85,7 +85,8 @@ def explain(
         probability: the lowest probability that the new class may have.
         threshold: for a model that returns one number: it predicts class 1 above this threshold, and class 0 otherwise.
         space: a JSON file that says which edits are allowed and what they cost: the fields of butfor.EditSpace, such as
-            {"add": {"hops": 2}, "max_edits": 3}. By default every edge may be deleted, at a cost of 1.
+            {"add": {"hops": 2}, "max_edits": 3}. Text in protected or costs names an attribute of the graph's edges:
+            {"protected": "is_frozen", "costs": "price"}. By default every edge may be deleted, at a cost of 1.
         protect: edges that must not be deleted, such as 3-17,4-9, in addition to those that --space protects.
         evaluations: how many edit sets to try at most for each target; none for no limit.
         seconds: how much time to spend at most on each target.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -15,11 +15,12 @@ from butfor.edits.change import Changes
 from butfor.edits.costs import check_cost
 from butfor.edits.deletion import Deletions
 from butfor.edits.edits import Edits
+from butfor.edits.per_edge import EdgeColumns, PerEdge, shown_edge
 from butfor.errors import InputError
-from butfor.graph.fingerprint import text_fingerprint
+from butfor.graph.fingerprint import array_fingerprint, text_fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -38,21 +39,19 @@ class Rules:
     Attributes:
         graph: the graph.
         space: the rules as the user gave them.
-        kept: edges that may not be deleted.
-        allowed: if given, the only edges that may be deleted.
-        relations: if given, the only relations whose edges may be deleted.
+        columns: the columns of its edges.
+        stays: for each column, whether its edge may not be deleted.
+        prices: for each column, the cost of its edge's deletion; None where all cost 1.
         group_of: the group that an edge is deleted with.
-        price_of: the cost of an edge's deletion or addition, where it is not 1.
         given_pairs: the pairs of nodes that the user allows to be joined, with their costs.
     """
 
     graph: Graph
     space: EditSpace
-    kept: set[EdgeKey]
-    allowed: set[EdgeKey] | None
-    relations: set[int] | None
+    columns: EdgeColumns
+    stays: NDArray[np.bool_]
+    prices: NDArray[np.float64] | None
     group_of: dict[EdgeKey, str]
-    price_of: dict[EdgeKey, float]
     given_pairs: dict[EdgeKey, float]
 
     @classmethod
@@ -67,34 +66,26 @@ class Rules:
             check_whole(space.max_edits, "max_edits", 1)
         if graph.types is not None and (space.add or space.feature_rules):
             raise InputError("in a graph of several node types only edges can be deleted: leave out add and features")
-        kept = _named_edges(space.protected, "protected", graph)
-        allowed = None if space.allowed is None else _named_edges(space.allowed, "allowed", graph)
-        relations = None if space.relations is None else {graph.relation(one) for one in space.relations}
+        columns = EdgeColumns(graph)
+        stays = _staying(space, columns)
         group_of: dict[EdgeKey, str] = {}
         for name, group in space.named_groups.items():
             if not group:
                 raise InputError(f"the group {name!r} is empty")
+            members = columns.named(group, f"the group {name!r}")
             for edge in group:
-                (key,) = _named_edges([edge], f"the group {name!r}", graph)
+                key = graph.edge_key(edge)
                 if group_of.setdefault(key, name) != name:
-                    raise InputError(f"the edge {_shown(edge)} is in two groups, {group_of[key]!r} and {name!r}")
-        pairs = _new_pairs(space, graph)
-        price_of = _prices(space, graph, pairs)
+                    raise InputError(f"the edge {shown_edge(edge)} is in two groups, {group_of[key]!r} and {name!r}")
+            # A group of which one edge must stay stays as a whole.
+            stays[members] |= stays[members].any()
+        given = dict.fromkeys(_new_pairs(space, graph), 1.0)
+        prices = _prices(space, columns, given)
         for rule in space.feature_rules:
             rule.check(graph)
         if space.add:
             _check_carried(space, graph, model_reads)
-        given = {key: price_of.get(key, 1.0) for key in pairs}
-        rules = cls(graph, space, kept, allowed, relations, group_of, price_of, given)
-        # A group of which one edge must stay stays as a whole.
-        staying = {name for key, name in group_of.items() if not rules.may_delete(key)}
-        kept.update(key for key, name in group_of.items() if name in staying)
-        return rules
-
-    def may_delete(self, key: EdgeKey) -> bool:
-        """Whether an edge may be deleted."""
-        fits = (self.allowed is None or key in self.allowed) and (self.relations is None or key[0] in self.relations)
-        return self.space.delete and fits and key not in self.kept
+        return cls(graph, space, columns, stays, prices, group_of, given)
 
     @property
     def only_deletes(self) -> bool:
@@ -115,17 +106,24 @@ class Rules:
             return ""
 
         def keys(edges: Iterable[Edge]) -> list[EdgeKey]:
-            return sorted({graph.edge_key(edge) for edge in edges})
+            return sorted({(r, u, v) for r, u, v in graph.edge_keys(list(edges)).tolist()})
 
+        def chosen(items: Iterable[Any], role: str) -> list[Any]:
+            edges, many = _apart(items)
+            return [*keys(edges), *(array_fingerprint(self.columns.mask(one, role)) for one in many)]
+
+        many = {one: cost for one, cost in space.cost_of.items() if isinstance(cost, PerEdge)}
+        single = {one: cost for one, cost in space.cost_of.items() if one not in many and not isinstance(one, str)}
+        costs = [(one, float(cost)) for one, cost in space.cost_of.items() if isinstance(one, str)]
+        names = [str(tuple(key)) for key in graph.edge_keys(list(single)).tolist()]
+        costs += zip(names, map(float, single.values()), strict=True)
+        hashed = [(str(one), array_fingerprint(*self.columns.costs(cost))) for one, cost in many.items()]
         rules = {
-            "protected": keys(space.protected),
-            "allowed": None if space.allowed is None else keys(space.allowed),
-            "costs": sorted(
-                (one if isinstance(one, str) else str(graph.edge_key(one)), float(cost))
-                for one, cost in space.costs.items()
-            ),
+            "protected": chosen(space.protected, "protected"),
+            "allowed": None if space.allowed is None else chosen(space.allowed, "allowed"),
+            "costs": [*sorted(costs), *sorted(hashed)],
             "delete": space.delete,
-            "relations": None if self.relations is None else sorted(map(graph.relation, space.relations or ())),
+            "relations": None if space.relations is None else sorted(map(graph.relation, space.relations)),
             "groups": sorted(
                 (name if space.names_groups else "", keys(group)) for name, group in space.named_groups.items()
             ),
@@ -156,21 +154,23 @@ class Rules:
         edges, edge_of = _edges_of(self.graph, near)
         if self.space.is_default:
             return Edits(self.graph, near, edges, np.ones(len(edges.edit)), edge_of, len(edges.edit))
-        ids = near.nodes[edges.ends]
-        keys = [(r, u, v) for r, (u, v) in zip(edges.relation.tolist(), ids.tolist(), strict=True)]
-        number, costs, groups = self._numbered(keys)
+        keys: list[EdgeKey] = []
+        if self.group_of:
+            ids = near.nodes[edges.ends]
+            keys = [(r, u, v) for r, (u, v) in zip(edges.relation.tolist(), ids.tolist(), strict=True)]
+        number, deleting, groups = self._numbered(near, edge_of, len(edges.edit), keys)
         mine = number >= 0
         outside, deleted_outside = self._outside(set(keys), groups)
-        added = _additions(near, joins or {}, len(costs))
-        costs += [float((joins or {})[key]) for key in added[1]]
-        changes, prices = self._changes(near, around or near, len(costs))
+        added = _additions(near, joins or {}, len(deleting))
+        adding = [float((joins or {})[key]) for key in added[1]]
+        changes, changing = self._changes(near, around or near, len(deleting) + len(adding))
         return Edits(
             graph=self.graph,
             neighbourhood=near,
             deleted=Deletions(edges.ends[mine], edges.relation[mine], number[mine]),
-            costs=np.array(costs + prices, dtype=np.float64),
+            costs=np.concatenate([deleting, adding, changing]),
             edit_of=np.append(number, -1)[edge_of],
-            num_edges=len(keys),
+            num_edges=len(number),
             added=added[0],
             changes=changes,
             carries=self.space.carries,
@@ -180,23 +180,30 @@ class Rules:
             keep_connected=self.space.keep_connected,
         )
 
-    def _numbered(self, keys: list[EdgeKey]) -> tuple[NDArray[np.int64], list[float], dict[str, int]]:
-        """The number of each edge's deletion, -1 where it must stay; the costs by number; the numbers of groups."""
-        number = np.full(len(keys), -1)
-        costs: list[float] = []
-        groups: dict[str, int] = {}
+    def _numbered(
+        self, near: Neighbourhood, edge_of: NDArray[np.int64], edges: int, keys: Sequence[EdgeKey]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], dict[str, int]]:
+        """The number of each edge's deletion, -1 where it must stay; the costs by number; the numbers of groups.
+
+        ``keys`` are those of the edges; they are needed where there are groups.
+        """
+        inside = edge_of >= 0
+        columns, owner = near.columns[inside], edge_of[inside]
+        goes, costs = np.empty(edges, dtype=bool), np.ones(edges)
+        goes[owner] = ~self.stays[columns]
+        if self.prices is not None:
+            costs[owner] = self.prices[columns]
+        # A group is known by its first edge.
+        first, begins = np.arange(edges), dict[str, int]()
         for i, key in enumerate(keys):
-            if not self.may_delete(key):
-                continue
             name = self.group_of.get(key)
-            if name is None or name not in groups:
-                if name is not None:
-                    groups[name] = len(costs)
-                number[i] = len(costs)
-                costs.append(self.price_of.get(key, 1.0) if name is None else float(self.space.costs.get(name, 1.0)))
-            else:
-                number[i] = groups[name]
-        return number, costs, groups
+            if name is not None and goes[i]:
+                first[i] = begins.setdefault(name, i)
+                costs[first[i]] = float(self.space.cost_of.get(name, 1.0))
+        kept, edit = np.unique(first[goes], return_inverse=True)
+        number = np.full(edges, -1)
+        number[goes] = edit
+        return number, costs[kept], {name: int(number[i]) for name, i in begins.items()}
 
     def _changes(self, near: Neighbourhood, around: Neighbourhood, first: int) -> tuple[Changes, list[float]]:
         """The changes that the rules allow, numbered from ``first``, and their costs."""
@@ -236,21 +243,31 @@ class Rules:
         return apart, Deletions(ends, relation, np.array(edits, dtype=np.int64))
 
 
-def _named_edges(edges: Iterable[Edge], role: str, graph: Graph) -> set[EdgeKey]:
-    """The keys of edges that a rule names.
+def _staying(space: EditSpace, columns: EdgeColumns) -> NDArray[np.bool_]:
+    """For each column of the graph, whether its edge must stay, groups apart."""
+    graph = columns.graph
 
-    Raises:
-        InputError: one of them is not in the graph, or is a self-loop.
-    """
-    keys = set()
-    for edge in edges:
-        key = graph.edge_key(edge)
-        if not graph.has_edge(key):
-            raise InputError(f"{role} names the edge {_shown(edge)}, which is not in this graph")
-        if key[1] == key[2]:
-            raise InputError(f"{role} names the self-loop {_shown(edge)}; a self-loop is never deleted")
-        keys.add(key)
-    return keys
+    def chosen(items: Iterable[Any], role: str) -> NDArray[np.bool_]:
+        edges, many = _apart(items)
+        mask = np.zeros(graph.edge_index.shape[1], dtype=bool)
+        mask[columns.named(edges, role)] = True
+        for one in many:
+            mask |= columns.mask(one, role)
+        return mask
+
+    stays = chosen(space.protected, "protected")
+    if space.allowed is not None:
+        stays |= ~chosen(space.allowed, "allowed")
+    if space.relations is not None:
+        relations = [graph.relation(one) for one in space.relations]
+        stays |= ~np.isin(graph.keys_of_columns(np.arange(len(stays)))[:, 0], relations)
+    return stays if space.delete else np.ones_like(stays)
+
+
+def _apart(items: Iterable[Any]) -> tuple[list[Edge], list[PerEdge]]:
+    """Single edges, and what chooses many."""
+    both = list(items)
+    return [one for one in both if not isinstance(one, PerEdge)], [one for one in both if isinstance(one, PerEdge)]
 
 
 def _new_pairs(space: EditSpace, graph: Graph) -> list[EdgeKey]:
@@ -266,20 +283,36 @@ def _new_pairs(space: EditSpace, graph: Graph) -> list[EdgeKey]:
     return keys
 
 
-def _prices(space: EditSpace, graph: Graph, pairs: list[EdgeKey]) -> dict[EdgeKey, float]:
-    """The costs of edges and pairs by their keys; those of groups are checked and stay with their names."""
-    prices: dict[EdgeKey, float] = {}
-    for priced, cost in space.costs.items():
-        if isinstance(priced, str):
-            if priced not in space.named_groups:
-                raise InputError(f"costs names the group {priced!r}, which is not among the groups")
+def _prices(space: EditSpace, columns: EdgeColumns, given_pairs: dict[EdgeKey, float]) -> NDArray[np.float64] | None:
+    """The cost of each column's edge, None where all cost 1; those of pairs that may be joined are filled in.
+
+    The costs of groups are checked and stay with their names.
+    """
+    graph = columns.graph
+    if not space.cost_of:
+        return None
+    prices = np.ones(graph.edge_index.shape[1])
+    single: dict[Edge, float] = {}
+    for priced, cost in space.cost_of.items():
+        if isinstance(cost, PerEdge):
+            priced_columns, costs = columns.costs(cost)
+            prices[priced_columns] = costs[priced_columns]
+        elif not isinstance(priced, str):
+            single[priced] = cost
+        elif priced not in space.named_groups:
+            raise InputError(f"costs names the group {priced!r}, which is not among the groups")
+        else:
             check_cost(cost, f"the group {priced!r}")
-            continue
-        key = graph.edge_key(priced)
-        if key not in pairs:
-            _named_edges([priced], "costs", graph)
-        check_cost(cost, f"edge {_shown(priced)}")
-        prices[key] = cost
+    if given_pairs:
+        for edge in [edge for edge in single if graph.edge_key(edge) in given_pairs]:
+            check_cost(single[edge], f"edge {shown_edge(edge)}")
+            given_pairs[graph.edge_key(edge)] = single.pop(edge)
+    found, which = columns.found(single, "costs")
+    costs = np.array(list(single.values()), dtype=np.float64)
+    for bad in np.flatnonzero(~((costs > 0) & np.isfinite(costs)))[:1]:
+        edge, cost = list(single.items())[bad]
+        check_cost(cost, f"edge {shown_edge(edge)}")
+    prices[found] = costs[which]
     return prices
 
 
@@ -327,9 +360,3 @@ def _additions(near: Neighbourhood, joins: Mapping[EdgeKey, float], first: int) 
     keys = [key for key in joins if key[1] in position and key[2] in position]
     ends = np.array([(position[u], position[v]) for _, u, v in keys], dtype=np.int64).reshape(-1, 2)
     return Additions(ends, first + np.arange(len(keys))), keys
-
-
-def _shown(edge: Edge) -> str:
-    if len(edge) == 3:
-        return f"{edge[1]}–{edge[2]} of {edge[0]}"
-    return f"{edge[0]}–{edge[1]}"

@@ -7,14 +7,23 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import torch
+
 from butfor.boundary.arguments import as_items, as_plain, check_whole, is_number, is_whole
 from butfor.boundary.json_values import shown
 from butfor.edits.addition import Within
 from butfor.edits.change import Features
+from butfor.edits.per_edge import PerEdge, is_per_edge
 from butfor.errors import InputError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from butfor.graph.edge_keys import Edge, Relation
+
+    # One value for each column of edge_index, or the name of the attribute that has them.
+    Values = torch.Tensor | NDArray[Any] | str
 
 __all__ = ["EditSpace", "Features", "Within"]
 
@@ -27,9 +36,14 @@ class EditSpace:
     An edge is a pair of node ids; in an undirected graph their order does not matter. In a graph of several
     node types it is ``(relation, source, target)`` with the ids that nodes have within their types.
 
+    What holds for many edges is said at once: ``protected`` and ``allowed`` may be an array or tensor of True and
+    False, ``costs`` one of numbers, with a value for each column of ``edge_index``; or the name of an edge attribute
+    that has these values. In a graph of several node types, a name stands for the attribute of all relations that have
+    it, and ``{relation: array or name}`` for single ones. All columns of an edge must have the same value.
+
     Attributes:
-        protected: edges that stay.
-        allowed: if given, the only edges that may go.
+        protected: edges that stay. The list may hold names of attributes beside edges.
+        allowed: if given, the only edges that may go, in the same forms.
         costs: what the deletion or addition of an edge costs, where it is not 1; a group by its name.
         delete: False if no edge may be deleted.
         relations: if given, the only edge types that may go; both directions of an edge count as one type.
@@ -43,9 +57,9 @@ class EditSpace:
             the neighbourhood do not count.
     """
 
-    protected: Collection[Edge] = ()
-    allowed: Collection[Edge] | None = None
-    costs: Mapping[Any, float] = field(default_factory=dict)
+    protected: Collection[Edge | str] | Mapping[Relation, Any] | Values = ()
+    allowed: Collection[Edge | str] | Mapping[Relation, Any] | Values | None = None
+    costs: Mapping[Any, Any] | Values = field(default_factory=dict)
     delete: bool = True
     relations: Collection[Relation] | None = None
     groups: Mapping[str, Collection[Edge]] | Sequence[Collection[Edge]] = ()
@@ -58,11 +72,10 @@ class EditSpace:
     def __post_init__(self) -> None:
         # Each rule in one form: an iterator could be read only once, and an array has no truth value.
         set_ = object.__setattr__
-        set_(self, "protected", _edges(self.protected, "protected"))
+        set_(self, "protected", _chosen(self.protected, "protected"))
         if self.allowed is not None:
-            set_(self, "allowed", _edges(self.allowed, "allowed"))
-        given = tuple(self.costs.items()) if isinstance(self.costs, Mapping) else as_items(self.costs, "costs")
-        set_(self, "costs", dict(map(_priced, given)))
+            set_(self, "allowed", _chosen(self.allowed, "allowed"))
+        set_(self, "costs", _costs(self.costs))
         if isinstance(self.groups, Mapping):
             set_(
                 self, "groups", {str(name): _edges(group, f"the group {name!r}") for name, group in self.groups.items()}
@@ -117,6 +130,12 @@ class EditSpace:
         return self.features
 
     @property
+    def cost_of(self) -> dict[Any, Any]:
+        """The costs by edge, by the name of a group, and those of many edges by their relation, or None."""
+        assert isinstance(self.costs, dict)
+        return self.costs
+
+    @property
     def names_groups(self) -> bool:
         """Whether groups have names of their own."""
         return isinstance(self.groups, Mapping)
@@ -151,13 +170,21 @@ def _made(kind: type[Any], role: str, plain: Any) -> Any:
     return kind(**plain)
 
 
-def _priced(pair: Any) -> tuple[Edge | str, float]:
-    """An edge, or a group by its name, and its cost; whether the cost is positive is seen when the space is used."""
+def _priced(pair: Any) -> tuple[Any, Any]:
+    """An edge, or a group by its name, and its cost; whether the cost is positive is seen when the space is used.
+
+    Or a relation and the costs of its edges.
+    """
     if not isinstance(pair, (list, tuple)) or len(pair) != 2:
         raise InputError(
             f"costs has {shown(pair)}; give an edge or a group's name and a number, such as [(3, 17), 2.5]"
         )
     priced, cost = pair
+    if isinstance(cost, PerEdge):
+        return priced, cost
+    if isinstance(priced, (list, tuple)) and len(priced) == 3 and all(isinstance(part, str) for part in priced):
+        relation = _relation(priced)
+        return relation, PerEdge.of(cost, f"costs of {relation}", relation)
     if not is_number(cost):
         raise InputError(f"costs gives {shown(priced)} the cost {shown(cost)}; give a number")
     return priced if isinstance(priced, str) else _edge(priced, "costs"), cost
@@ -175,11 +202,32 @@ def _shape(value: Any) -> tuple[int, ...] | None:
     return None if shapes or shape is None else (len(plain), *shape)
 
 
+def _costs(given: Any) -> dict[Any, Any]:
+    """Costs by edge or group, and those of many edges by their relation, or None where there is one type."""
+    if isinstance(given, (str, torch.Tensor, np.ndarray, PerEdge)):
+        return {None: PerEdge.of(given, "costs")}
+    pairs = given.items() if isinstance(given, Mapping) else as_items(given, "costs")
+    return dict(map(_priced, pairs))
+
+
+def _chosen(given: Any, role: str) -> tuple[Edge | PerEdge, ...]:
+    """Edges, and what chooses many of them at once."""
+    if is_per_edge(given):
+        return (PerEdge.of(given, role),)
+    if isinstance(given, Mapping):
+        return tuple(PerEdge.of(values, role, _relation(relation)) for relation, values in given.items())
+    return tuple(
+        PerEdge.of(one, role) if isinstance(one, (str, PerEdge)) else _edge(one, role) for one in as_items(given, role)
+    )
+
+
 def _edges(several: Any, role: str) -> tuple[Edge, ...]:
     return tuple(_edge(one, role) for one in as_items(several, role))
 
 
 def _edge(one: Any, role: str) -> Edge:
+    if type(one) is tuple and len(one) == 2 and type(one[0]) is type(one[1]) is int:
+        return one  # as nearly all are: the rest takes ten times as long
     plain = as_plain(one)
     if not isinstance(plain, (list, tuple)) or len(plain) not in (2, 3):
         raise InputError(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from scipy.sparse import csr_array
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,9 +38,13 @@ class Incoming:
     def of(cls, edge_index: NDArray[np.int64], num_nodes: int, flow: Flow) -> Incoming:
         """Group the columns of an edge index."""
         sender, receiver = edge_index if flow == "source_to_target" else edge_index[::-1]
-        columns = np.argsort(receiver, kind="stable")
-        counts = np.bincount(receiver, minlength=num_nodes)
-        return cls(np.concatenate([[0], np.cumsum(counts)]), columns, sender[columns])
+        edges = len(receiver)
+        # A matrix with a row for each edge, turned round: SciPy counts instead of sorting, and keeps the order.
+        kind = np.int32 if max(edges, num_nodes) < 2**31 else np.int64  # half the memory is half the time
+        rows = np.ones(edges, np.int8), receiver.astype(kind), np.arange(edges + 1, dtype=kind)
+        grouped = csr_array(rows, shape=(edges, num_nodes)).tocsc()
+        columns = grouped.indices.astype(np.int64)
+        return cls(grouped.indptr.astype(np.int64), columns, sender[columns])
 
     @property
     def num_nodes(self) -> int:

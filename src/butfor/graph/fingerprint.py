@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
@@ -16,9 +17,18 @@ from butfor.graph.fields import EDGE_FIELDS, edge_fields, node_fields
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from numpy.typing import NDArray
     from torch_geometric.data import Data
 
-__all__ = ["DIGITS", "add_tensors", "graph_fingerprint", "model_fingerprint", "model_tensors", "text_fingerprint"]
+__all__ = [
+    "DIGITS",
+    "add_tensors",
+    "array_fingerprint",
+    "graph_fingerprint",
+    "model_fingerprint",
+    "model_tensors",
+    "text_fingerprint",
+]
 
 # Hexadecimal digits of a fingerprint.
 DIGITS = 16
@@ -87,6 +97,14 @@ def model_tensors(model: nn.Module) -> dict[str, Tensor]:
 def text_fingerprint(text: str) -> str:
     """A hash of what is written down completely as text, such as the rules of an edit space."""
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+
+
+def array_fingerprint(*arrays: NDArray[Any]) -> str:
+    """A hash of the numbers in some arrays."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()[:DIGITS]
 
 
 def add_tensors(digest: hashlib._Hash, tensors: Mapping[str, Tensor]) -> None:

@@ -13,9 +13,10 @@ from torch_geometric.data import HeteroData
 from butfor.boundary.arguments import is_whole
 from butfor.errors import GraphError, InputError
 from butfor.graph.csr import Incoming
-from butfor.graph.fields import EDGE_FIELDS, edge_fields, node_fields
+from butfor.graph.fields import edge_fields, node_fields
 from butfor.graph.fingerprint import graph_fingerprint
 from butfor.graph.neighbourhood import Neighbourhood, induced
+from butfor.graph.symmetry import is_symmetric
 from butfor.graph.typed import Types
 from butfor.graph.validate import validate
 
@@ -68,14 +69,17 @@ class Graph:
             types, edge_index = Types.of(data)
             return cls(data, True, edge_index, types)
         edge_index = data.edge_index.detach().cpu().numpy().astype(np.int64, copy=False)
+        if directed:
+            return cls(data, True, edge_index)
+        incoming = Incoming.of(edge_index, int(data.num_nodes), "source_to_target")
         if directed is None:
-            directed = not _is_symmetric(data, edge_index)
-        elif not directed and not _has_reverses(edge_index):
+            directed = not is_symmetric(incoming, _carried(data, edge_index.shape[1]))
+        elif not is_symmetric(incoming):
             raise GraphError(
                 "directed=False was given, but some edges have no reverse; add the missing directions with "
                 "torch_geometric.utils.to_undirected, or pass directed=True"
             )
-        return cls(data, directed, edge_index)
+        return cls(data, directed, edge_index, _by_flow={"source_to_target": incoming})
 
     @cached_property
     def num_nodes(self) -> int:
@@ -135,6 +139,47 @@ class Graph:
             raise InputError(f"{edge} is no edge of this graph; give the pair of its nodes")
         source, target = self.check_node(edge[0]), self.check_node(edge[1])
         return (0, source, target) if self.directed else (0, min(source, target), max(source, target))
+
+    def edge_keys(self, edges: Sequence[Edge]) -> NDArray[np.int64]:
+        """The keys of many edges, one row each.
+
+        Raises:
+            InputError: as `edge_key`, of the first that is not in the graph.
+        """
+        nodes = self.num_nodes
+        if self.types is None and all(len(e) == 2 and 0 <= e[0] < nodes and 0 <= e[1] < nodes for e in edges):
+            ends = np.array(edges, dtype=np.int64).reshape(-1, 2)
+            ends = ends if self.directed else np.sort(ends, axis=1)
+            return np.concatenate([np.zeros((len(ends), 1), dtype=np.int64), ends], axis=1)
+        return np.array([self.edge_key(edge) for edge in edges], dtype=np.int64).reshape(-1, 3)
+
+    def edge_numbers(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Keys of edges as one number each: quicker to sort and to compare."""
+        numbers: NDArray[np.int64] = (keys[:, 0] * self.num_nodes + keys[:, 1]) * self.num_nodes + keys[:, 2]
+        return numbers
+
+    def keys_of_columns(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The key of the edge that each of these columns belongs to."""
+        ends = self.edge_index[:, columns]
+        if self.types is not None:
+            first, second, relation = self.types.edges_of(ends, columns)
+            return np.stack([relation, first, second], axis=1)
+        first, second = ends if self.directed else np.sort(ends, axis=0)
+        return np.stack([np.zeros_like(first), first, second], axis=1)
+
+    def columns_of_all(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The columns of many edges, and for each the row of its edge among the keys; of equal rows, the last."""
+        if not len(keys):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        # Every column leads to an end of its edge.
+        columns, _, _ = self.into(np.unique(keys[:, 1:]), "source_to_target")
+        wanted = self.edge_numbers(keys)
+        order = np.argsort(wanted, kind="stable")
+        numbers = self.edge_numbers(self.keys_of_columns(columns))
+        place = np.searchsorted(wanted[order], numbers, side="right") - 1
+        which = order[place]
+        found = np.flatnonzero((place >= 0) & (wanted[which] == numbers))
+        return columns[found], which[found]
 
     def has_edge(self, key: EdgeKey) -> bool:
         """Whether there is such an edge."""
@@ -250,22 +295,8 @@ class Graph:
         return Neighbourhood.whole(self.edge_index, self.num_nodes, targets, distance)
 
 
-def _has_reverses(edge_index: NDArray[np.int64], extra: NDArray[Any] | None = None) -> bool:
-    """Whether the edges, with what they carry, are the same set after all are turned round."""
-    source, target = edge_index
-    if extra is None:
-        size = int(edge_index.max(initial=0)) + 1
-        return np.array_equal(np.unique(source * size + target), np.unique(target * size + source))
-    keys = list(extra.T)
-    forward, backward = np.lexsort([*keys, target, source]), np.lexsort([*keys, source, target])
-    same = np.array_equal(source[forward], target[backward]) and np.array_equal(target[forward], source[backward])
-    return same and np.array_equal(extra[forward], extra[backward])
-
-
-def _is_symmetric(data: Data, edge_index: NDArray[np.int64]) -> bool:
-    carried = [getattr(data, name, None) for name in EDGE_FIELDS]
+def _carried(data: Data, edges: int) -> NDArray[Any] | None:
+    """What each edge carries, as one row of numbers; None if nothing."""
     # As double: NumPy does not know all types that torch has.
-    columns = [
-        value.detach().cpu().reshape(edge_index.shape[1], -1).double().numpy() for value in carried if value is not None
-    ]
-    return _has_reverses(edge_index, np.concatenate(columns, axis=1) if columns else None)
+    columns = [value.cpu().reshape(edges, -1).double().numpy() for value in edge_fields(data).values()]
+    return np.concatenate(columns, axis=1) if columns else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ from butfor.predict.batch import EditedBatch
 from butfor.predict.call import Call
 from butfor.predict.outputs import Sigmoids, are_probabilities, check_classes, check_numbers, precision_of
 from butfor.predict.preserved import preserved
+from butfor.predict.structure import hears_only_messages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -171,6 +173,12 @@ class Predictor:
     def node_range(self) -> tuple[int, int]:
         """The first node of the predicted type, and the first behind it."""
         return _span(self.call)
+
+    @cached_property
+    def hears_only_messages(self) -> bool:
+        """Whether it follows from the model's code that nothing beyond `reach` hops matters to a node."""
+        with preserved(self.model), torch.no_grad():
+            return self.depth > 0 and self.flow is not None and hears_only_messages(self.call)
 
     @property
     def can_batch(self) -> bool:

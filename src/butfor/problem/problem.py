@@ -78,6 +78,16 @@ class Problem:
         return self.predictor.graph
 
     @property
+    def is_local(self) -> bool:
+        """Whether it follows from what the model does that nothing beyond the neighbourhood matters to the target."""
+        return self.predictor.hears_only_messages or self.oracle.proves_locality(self.edits)
+
+    @property
+    def does_the_same_everywhere(self) -> bool:
+        """Whether it follows from the model's code that it does the same on every graph, whatever its size."""
+        return self.predictor.hears_only_messages or self.oracle.knows_layers
+
+    @property
     def target(self) -> tuple[int, ...]:
         """What is explained: a node, the two nodes of a link, nothing for the whole graph."""
         return self.edits.neighbourhood.targets

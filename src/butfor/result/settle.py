@@ -47,13 +47,13 @@ class Settled:
 def to_verify(problem: Problem, proposal: Proposal) -> list[EditSet]:
     """The edit sets that must be seen on the whole graph before a proposal is believed.
 
-    The best candidate. If the proposal also claims a proof, and the layers do not guarantee that the model does the
+    The best candidate. If the proposal also claims a proof, and the code does not show that the model does the
     same on every graph, some sample sets too: they would reveal a neighbourhood that is too small, or a size that
     matters.
     """
     sets: list[EditSet] = list(proposal.candidates[:1])
     trivial = not proposal.exhausted and proposal.lower_bound <= problem.least_cost
-    return sets if trivial or problem.oracle.knows_layers else [*sets, *problem.edits.sample_sets()]
+    return sets if trivial or problem.does_the_same_everywhere else [*sets, *problem.edits.sample_sets()]
 
 
 @dataclass(frozen=True, eq=False)

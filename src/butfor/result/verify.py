@@ -51,8 +51,8 @@ def verify_many(asked: Sequence[tuple[Problem, EditSet]], runs: int = RUNS) -> l
     """Verify edit sets of several problems in as few runs of the model on the whole graph as possible.
 
     Targets share a run where no edit of one lies in the neighbourhood of another and the model is known to look no
-    further (`Oracle.proves_locality`), so that an edit there has no effect. If a target's logits or outcome in a shared
-    run differ from what its search saw, it is run again alone.
+    further (`Problem.is_local`), so that an edit there has no effect. If a target's logits or outcome in a shared run
+    differ from what its search saw, it is run again alone.
     """
     expected = _expected(asked)
     results: dict[int, Verified] = {}
@@ -87,7 +87,7 @@ def _disjoint_groups(asked: Sequence[tuple[Problem, EditSet]], runs: int) -> lis
         seen = np.zeros_like(deleted)
     for number, (problem, chosen) in enumerate(asked):
         near, columns = problem.edits.neighbourhood, problem.edits.whole_columns(chosen)
-        if not problem.edits.only_deletes or not problem.oracle.proves_locality(problem.edits):
+        if not problem.edits.only_deletes or not problem.is_local:
             alone.append([number])
             continue
         taken = int(np.bitwise_or.reduce(seen[columns]) | np.bitwise_or.reduce(deleted[near.columns]))

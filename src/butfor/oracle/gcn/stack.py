@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch_geometric.nn import GCN, GCNConv
 
+from butfor.predict.structure import is_as_its_class_says
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor, nn
@@ -54,7 +56,7 @@ class Stack:
 
         Subclasses may compute anything, so they do not count; nor do models with hooks or a ``forward`` of their own.
         """
-        if any(part._forward_hooks or part._forward_pre_hooks or "forward" in vars(part) for part in model.modules()):
+        if not all(map(is_as_its_class_says, model.modules())):
             return None
         kind, gcn = type(model), cast("Any", model)
         if f"{kind.__module__}.{kind.__qualname__}" == PAPER_GCN:

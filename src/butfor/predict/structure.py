@@ -1,0 +1,189 @@
+"""Does it follow from a model's code that it hears along edges and of nothing else?
+
+Its ``forward`` is run once with symbols instead of tensors. A symbol knows only what its rows stand for: nodes, or
+edges. Known layers pass messages along the edges that they are given, known functions treat every row by itself, and
+whatever else is done with a symbol ends the attempt: also to ask for its size, so that no decision can depend on it.
+If ``forward`` comes to an end, it does the same on every graph, and a node hears as far as messages were passed.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric import nn as gnn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from butfor.predict.call import Call
+
+__all__ = ["hears_only_messages", "is_as_its_class_says"]
+
+# Layers that read, for each node, what its edges bring and nothing else.
+LAYERS = (
+    gnn.GATConv,
+    gnn.GATv2Conv,
+    gnn.GCNConv,
+    gnn.GINConv,
+    gnn.GINEConv,
+    gnn.GraphConv,
+    gnn.ResGatedGraphConv,
+    gnn.SAGEConv,
+    gnn.TransformerConv,
+)
+
+# Modules that treat every row by itself; `_is_row_wise` looks closer at some. The last line are parts of layers.
+ROW_WISE = (
+    *(nn.Identity, nn.Dropout, nn.Linear, gnn.Linear, nn.BatchNorm1d, nn.LayerNorm),
+    *(nn.ReLU, nn.LeakyReLU, nn.PReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid),
+    *(nn.Sequential, nn.ModuleList, gnn.MLP, gnn.BatchNorm),
+    *(gnn.aggr.SumAggregation, gnn.aggr.MeanAggregation, gnn.aggr.MaxAggregation, gnn.aggr.MinAggregation),
+)
+
+# Functions and methods of tensors, by name, of one or several arguments with the same rows.
+SINGLE = {"relu", "relu_", "leaky_relu", "elu", "gelu", "silu", "tanh", "sigmoid", "neg", "clone", "contiguous"}
+SEVERAL = {"add", "add_", "sub", "mul", "div"}
+ALONG_A_ROW = {"cat", "softmax", "log_softmax"}
+
+# What could be exchanged in a single layer.
+METHODS = {"forward", "propagate", "message", "message_and_aggregate", "aggregate", "update", "edge_update"}
+
+
+class Unknown(Exception):
+    """Something is done with a symbol of which it is not known what it reads."""
+
+
+class Symbol(Tensor):
+    """A tensor of which only one thing is known: what its rows stand for.
+
+    As a tensor, so that ``isinstance(x, Tensor)`` is answered as it is in a real run.
+    """
+
+    rows: str
+
+    @classmethod
+    def of(cls, rows: str) -> Symbol:
+        """A symbol for something of "nodes" or "edges", or for the "edge_index" itself."""
+        symbol = torch.empty(0, device="meta").as_subclass(cls)
+        symbol.rows = rows
+        return symbol
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Everything that torch does with a tensor passes through here."""
+        kwargs = dict(kwargs or {})
+        name = getattr(func, "__name__", "")
+        if name in SINGLE or (name == "dropout" and kwargs.get("training") is False):
+            return _single(*args)
+        if name in SEVERAL and not kwargs:
+            return _together(args)
+        if name in ALONG_A_ROW and _across_columns(args[1:], kwargs):
+            return _together(args[0] if name == "cat" else args[:1])
+        raise Unknown(name)
+
+
+def hears_only_messages(call: Call) -> bool:
+    """Whether it follows from the code that nothing reaches a node but messages along edges.
+
+    Call it inside `preserved`; what the model keeps of a run it keeps in a copy.
+    """
+    if call.task != "node" or call.graph.types is not None or call.wants_batch:
+        return False
+    if not all(map(is_as_its_class_says, call.model.modules())):
+        return False
+    try:
+        # Weights are not copied, because they may be large.
+        model = copy.deepcopy(call.model, {id(weight): weight for weight in call.model.parameters()})
+        for module in model.modules():
+            _follow(module)
+        before = _state(model)
+        out = model(Symbol.of("nodes"), Symbol.of("edge_index"), **_fields(call))
+        # What a run leaves behind could be read by the next.
+        return _rows(out) == "nodes" and _state(model) == before
+    except Exception:  # whatever code does that is given something else than numbers
+        return False
+
+
+def is_as_its_class_says(module: nn.Module) -> bool:
+    """Whether a module does what its class does: it has no hooks, and no methods of its own."""
+    hooks = [value for name, value in vars(module).items() if "forward" in name and name.endswith("hooks")]
+    return not any(hooks) and not METHODS & vars(module).keys()
+
+
+def _follow(module: nn.Module) -> None:
+    """Let a known module answer with symbols; any other runs its own code."""
+    if type(module) in LAYERS and all(map(_is_row_wise, list(module.modules())[1:])):
+        vars(module)["forward"] = _layer
+    elif _is_row_wise(module) and not list(module.children()):
+        vars(module)["forward"] = _single
+
+
+def _state(model: nn.Module) -> list[tuple[str, int, int]]:
+    """All that modules keep, by identity; how often tensors were written into, and how much there is in lists."""
+    kept = [(name, value) for module in model.modules() for name, value in vars(module).items()]
+    kept += [*model.named_parameters(), *model.named_buffers()]
+
+    def version(value: Any) -> int:
+        if isinstance(value, Tensor):
+            return value._version
+        return len(value) if isinstance(value, (list, dict, set)) else 0
+
+    return [(name, id(value), version(value)) for name, value in kept]
+
+
+def _fields(call: Call) -> dict[str, Symbol]:
+    """What the model takes besides features and edges."""
+    edges, nodes = call.graph.edge_fields(), call.graph.node_fields()
+    # What is known of rows is known of matrices: one number for each node is broadcast in another way.
+    if any(nodes[name].dim() != 2 for name in call.fields if name not in edges):
+        raise Unknown("a field of nodes")
+    return {name: Symbol.of("edges" if name in edges else "nodes") for name in call.fields}
+
+
+def _layer(x: Any, edge_index: Any, *more: Any, **named: Any) -> Symbol:
+    """What a layer of `LAYERS` returns."""
+    carried = [one for one in (*more, *named.values()) if one is not None]
+    if named.keys() - {"edge_weight", "edge_attr"} or any(_rows(one) != "edges" for one in carried):
+        raise Unknown("an argument of a layer")
+    if (_rows(x), _rows(edge_index)) != ("nodes", "edge_index"):
+        raise Unknown("a layer that is given something else than nodes and edges")
+    return Symbol.of("nodes")
+
+
+def _single(value: Any, *settings: Any, **more: Any) -> Symbol:
+    """What a function of every row returns."""
+    if _rows(value) not in ("nodes", "edges") or any(isinstance(one, Tensor) for one in (*settings, *more.values())):
+        raise Unknown("a function of several tensors")
+    return Symbol.of(value.rows)
+
+
+def _together(values: Any) -> Symbol:
+    """What a function of the rows of several matrices returns; numbers and vectors are the same for all rows."""
+    for one in values:
+        same_for_all = isinstance(one, (int, float)) or (type(one) in (Tensor, nn.Parameter) and one.dim() < 2)
+        if not same_for_all and _rows(one) != "nodes":
+            raise Unknown("a tensor that is not of nodes")
+    return Symbol.of("nodes")
+
+
+def _across_columns(rest: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
+    return (rest[0] if rest else named.get("dim")) in (1, -1)
+
+
+def _rows(value: Any) -> str:
+    if not isinstance(value, Symbol):
+        raise Unknown("a tensor that the model was not given")
+    return value.rows
+
+
+def _is_row_wise(module: nn.Module) -> bool:
+    if isinstance(module, nn.BatchNorm1d):
+        return type(module) is nn.BatchNorm1d and module.running_mean is not None
+    if isinstance(module, nn.LayerNorm):
+        return type(module) is nn.LayerNorm and len(module.normalized_shape) == 1
+    return type(module) in ROW_WISE
