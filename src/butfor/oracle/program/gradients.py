@@ -110,23 +110,31 @@ def _mean(flat: Any, values: Any, step: int, row: int, c: int) -> float:
 
 
 @kernel
-def _ranked(flat: Any, values: Any, weights: Any, step: int, row: int, c: int, best: Any) -> int:
-    """The entries with the largest (for a minimum, smallest) messages of a column, the first ranks; how many."""
-    sign = -1.0 if flat.code[step] == MINIMUM else 1.0
+def _arrivals(flat: Any, weights: Any, step: int, row: int, places: Any, shares: Any) -> int:
+    """Where the messages that lead to a row begin, and their weights; how many there are."""
     arriving, arrival = flat.tables[step, ARRIVING], flat.tables[step, ARRIVAL]
+    start, end = flat.table[arriving + row], flat.table[arriving + row + 1]
+    for k in range(end - start):
+        entry = flat.table[arrival + start + k]
+        places[k], shares[k] = _entry(flat, step, entry)[0], _weight(flat, step, entry, weights)
+    return int(end - start)
+
+
+@kernel
+def _ranked(values: Any, sign: float, c: int, room: Any, arrivals: int) -> int:
+    """The largest (for a minimum, smallest) messages of a column, the first ranks; how many there are."""
+    best, places, shares = room[0], room[3], room[4]
     count = 0
-    for k in range(flat.table[arriving + row], flat.table[arriving + row + 1]):
-        entry = flat.table[arrival + k]
-        if _weight(flat, step, entry, weights) == 0.0:
+    for k in range(arrivals):
+        if shares[k] == 0.0:
             continue
-        i, _ = _entry(flat, step, entry)
-        at = count
-        while at > 0 and sign * values[i + c] > sign * values[_entry(flat, step, best[at - 1])[0] + c]:
+        message, at = sign * values[places[k] + c], count
+        while at > 0 and message > sign * values[places[best[at - 1]] + c]:
             if at < RANKS:
                 best[at] = best[at - 1]
             at -= 1
         if at < RANKS:
-            best[at] = entry
+            best[at] = k
             count = min(count + 1, RANKS)
     return count
 
@@ -148,30 +156,59 @@ def _shift(flat: Any, values: Any, weights: Any, step: int, row: int, c: int) ->
 
 
 @kernel
-def _soft_max(flat: Any, values: Any, weights: Any, step: int, row: int, best: Any) -> None:
-    value = flat.out[step]
-    o = flat.start[value] + row * flat.width[value]
-    for c in range(flat.width[value]):
-        if flat.code[step] == SHIFT:
+def _soft_max(flat: Any, values: Any, weights: Any, step: int, row: int, room: Any) -> None:
+    value, sign = flat.out[step], -1.0 if flat.code[step] == MINIMUM else 1.0
+    o, best, places, shares = flat.start[value] + row * flat.width[value], room[0], room[3], room[4]
+    if flat.code[step] == SHIFT:
+        for c in range(flat.width[value]):
             values[o + c] = _shift(flat, values, weights, step, row, c)
-            continue
-        count = _ranked(flat, values, weights, step, row, c, best)
+        return
+    arrivals = _arrivals(flat, weights, step, row, places, shares)
+    soft = False
+    for k in range(arrivals):
+        soft |= 0.0 < shares[k] < 1.0
+    for c in range(flat.width[value]):
         total, chance = 0.0, 1.0
-        for rank in range(count):
-            message = values[_entry(flat, step, best[rank])[0] + c]
-            kept = 1.0 if rank == RANKS - 1 else _weight(flat, step, best[rank], weights)
-            total += chance * kept * message
+        if not soft:
+            for k in range(arrivals):
+                message = values[places[k] + c]
+                if shares[k] == 1.0 and (chance == 1.0 or sign * message > sign * total):
+                    total, chance = message, 0.0
+            values[o + c] = total + chance * flat.parameters[step, 0]
+            continue
+        for rank in range(_ranked(values, sign, c, room, arrivals)):
+            kept = 1.0 if rank == RANKS - 1 else shares[best[rank]]
+            total += chance * kept * values[places[best[rank]] + c]
             chance *= 1.0 - kept
             if chance == 0.0:
                 break
         values[o + c] = total + chance * flat.parameters[step, 0]
 
 
+@kernel
+def _most_arrivals(flat: Any) -> int:
+    """How many entries the largest reduction has."""
+    most = 1
+    for step in range(len(flat.kind)):
+        if flat.kind[step] == REDUCE:
+            most = max(most, flat.table[flat.tables[step, ARRIVING] + flat.rows[flat.out[step]]])
+    return most
+
+
+@jit
+def _room(flat: Any) -> Any:
+    """For the best entries of a row, what comes after them and how likely, and where messages are and their weights."""
+    most = _most_arrivals(flat)
+    return (
+        np.empty(RANKS, np.int64), np.empty(RANKS + 1), np.empty(RANKS + 1), np.empty(most, np.int64), np.empty(most),
+    )  # fmt: skip
+
+
 @jit
 def forward(flat: Any, state: Any, weights: Any) -> None:
     """All rows that the target needs, under soft weights (for messages, and for counting degrees)."""
     values = state.base
-    best = np.empty(RANKS, np.int64)
+    room = _room(flat)
     for step in range(len(flat.kind)):
         rows = needed_rows(flat, flat.out[step])
         if flat.kind[step] != REDUCE:
@@ -181,7 +218,7 @@ def forward(flat: Any, state: Any, weights: Any) -> None:
             if flat.code[step] == SUM or flat.code[step] == SHARE:
                 _soft_sum(flat, values, weights, step, row)
             else:
-                _soft_max(flat, values, weights, step, row, best)
+                _soft_max(flat, values, weights, step, row, room)
 
 
 # Backwards.
@@ -350,56 +387,50 @@ def _max_back(
     flat: Any, values: Any, slopes: Any, weights: Any, d_weights: Any, step: int, row: int, room: Any
 ) -> None:
     """``after[r]`` is what the soft maximum would be of the entries from rank r on, ``chance[r]`` that these count."""
-    best, after, chance = room
-    value, a = flat.out[step], flat.inputs[step, 0]
-    o, counting = flat.start[value] + row * flat.width[value], 1 if flat.parameters[step, 1] != 0.0 else 0
+    best, after, chance, places, shares = room
+    value, a, sign = flat.out[step], flat.inputs[step, 0], -1.0 if flat.code[step] == MINIMUM else 1.0
+    o, d_mine = flat.start[value] + row * flat.width[value], d_weights[1 if flat.parameters[step, 1] != 0.0 else 0]
+    start = flat.table[flat.tables[step, ARRIVING] + row]
+    arrivals = _arrivals(flat, weights, step, row, places, shares)
     for c in range(flat.width[value]):
         slope = slopes[o + c]
         if slope == 0.0:
             continue
-        count = _ranked(flat, values, weights, step, row, c, best)
+        count = _ranked(values, sign, c, room, arrivals)
         after[count], chance[0] = flat.parameters[step, 0], 1.0
         for rank in range(count - 1, -1, -1):
-            kept = 1.0 if rank == RANKS - 1 else _weight(flat, step, best[rank], weights)
-            message = values[_entry(flat, step, best[rank])[0] + c]
-            after[rank] = kept * message + (1 - kept) * after[rank + 1]
+            kept = 1.0 if rank == RANKS - 1 else shares[best[rank]]
+            after[rank] = kept * values[places[best[rank]] + c] + (1 - kept) * after[rank + 1]
         for rank in range(count):
-            i, _ = _entry(flat, step, best[rank])
-            kept = 1.0 if rank == RANKS - 1 else _weight(flat, step, best[rank], weights)
-            column = flat.table[flat.tables[step, EDGE] + best[rank]]
+            i, kept = places[best[rank]], 1.0 if rank == RANKS - 1 else shares[best[rank]]
+            column = _column(flat, step, start + best[rank])
             if flat.first[a] >= 0:
                 slopes[i + c] += slope * chance[rank] * kept
             if column >= 0 and rank < RANKS - 1:
-                d_weights[counting, column] += slope * chance[rank] * (values[i + c] - after[rank + 1])
+                d_mine[column] += slope * chance[rank] * (values[i + c] - after[rank + 1])
             chance[rank + 1] = chance[rank] * (1.0 - kept)
-        _absent_back(flat, values, slope, weights, d_weights[counting], step, row, c, count, room)
+        # What entries that are not there would add, at the rank that they would have.
+        for k in range(arrivals):
+            if shares[k] != 0.0:
+                continue
+            message, rank = values[places[k] + c], 0
+            while rank < count and sign * message <= sign * values[places[best[rank]] + c]:
+                rank += 1
+            column = _column(flat, step, start + k)
+            if column >= 0 and rank < RANKS:
+                d_mine[column] += slope * chance[rank] * (message - after[rank])
 
 
 @kernel
-def _absent_back(
-    flat: Any, values: Any, slope: float, weights: Any, d_weights: Any, step: int, row: int, c: int, count: int,
-    room: Any,
-) -> None:  # fmt: skip
-    """What entries that are not there would add to a soft maximum, at the rank that they would have."""
-    best, after, chance = room
-    sign = -1.0 if flat.code[step] == MINIMUM else 1.0
-    arriving, arrival = flat.tables[step, ARRIVING], flat.tables[step, ARRIVAL]
-    for k in range(flat.table[arriving + row], flat.table[arriving + row + 1]):
-        entry = flat.table[arrival + k]
-        if _weight(flat, step, entry, weights) != 0.0:
-            continue
-        message, rank = values[_entry(flat, step, entry)[0] + c], 0
-        while rank < count and sign * message <= sign * values[_entry(flat, step, best[rank])[0] + c]:
-            rank += 1
-        column = flat.table[flat.tables[step, EDGE] + entry]
-        if column >= 0 and rank < RANKS:
-            d_weights[column] += slope * chance[rank] * (message - after[rank])
+def _column(flat: Any, step: int, arrival: int) -> int:
+    """The edge column of something that arrives."""
+    return int(flat.table[flat.tables[step, EDGE] + flat.table[flat.tables[step, ARRIVAL] + arrival]])
 
 
 @jit
 def backward(flat: Any, values: Any, slopes: Any, weights: Any, d_weights: Any) -> None:
     """Add the derivatives to ``d_weights`` and, for features, ``slopes``, which begins with those of the output."""
-    room = (np.empty(RANKS, np.int64), np.empty(RANKS + 1), np.empty(RANKS + 1))
+    room = _room(flat)
     for step in range(len(flat.kind) - 1, -1, -1):
         value, kind = flat.out[step], flat.kind[step]
         width = flat.width[value]

@@ -561,20 +561,27 @@ def _extreme_anew(flat: Any, state: Any, step: int, entries: Any, now: int) -> N
     for k in range(len(rows)):
         o = flat.start[value] + rows[k] * width
         anew = _mostly_changed(flat, state, step, rows[k])
+        if anew:
+            state.tally[first + rows[k]] = -1
         for c in range(width):
             fresh[o + c] = np.nan if anew else base[o + c]
     for entry in entries:
         row, column, source = table[receivers + entry], table[edges + entry], table[sources + entry]
+        if column < 0 or state.present[column]:
+            o, i = flat.start[value] + row * width, flat.start[a] + source * flat.stride[a]
+            for c in range(width):
+                if base[i + c] == base[o + c]:
+                    fresh[o + c] = np.nan
+    # What reaches the old extreme is the new one, unless another goes further.
+    for entry in entries:
+        row, column, source = table[receivers + entry], table[edges + entry], table[sources + entry]
+        if state.tally[first + row] < 0 or (column >= 0 and state.present[column] == (state.toggled[column] == now)):
+            continue
         o, i = flat.start[value] + row * width, flat.start[a] + source * flat.stride[a]
-        before = column < 0 or state.present[column]
-        after = before != (column >= 0 and state.toggled[column] == now)
         x = fresh if first_a >= 0 and stamp[first_a + source] == now else base
         for c in range(width):
-            old, reached = sign * base[o + c], after and sign * x[i + c] >= sign * base[o + c]
-            if reached:
-                fresh[o + c] = sign * max(sign * fresh[o + c], sign * x[i + c])
-            elif before and sign * base[i + c] >= old:
-                fresh[o + c] = np.nan
+            if sign * x[i + c] >= sign * base[o + c] and not sign * x[i + c] <= sign * fresh[o + c]:
+                fresh[o + c] = x[i + c]
     for k in range(len(rows)):
         _search_anew(flat, state, step, rows[k], now)
 
@@ -595,36 +602,41 @@ def _mostly_changed(flat: Any, state: Any, step: int, row: int) -> bool:
 
 @kernel
 def _search_anew(flat: Any, state: Any, step: int, row: int, now: int) -> None:
-    """The extremes of marked columns, among all entries that lead to a row."""
-    fresh, table, value, a = state.fresh, flat.table, flat.out[step], flat.inputs[step, 0]
+    """The extremes of marked columns, among all entries that lead to a row.
+
+    Unless the whole row is marked, none of them goes beyond the old extreme: the first that reaches it is enough.
+    """
+    fresh, base, table, value, a = state.fresh, state.base, flat.table, flat.out[step], flat.inputs[step, 0]
     width, sign, first_a = flat.width[value], -1.0 if flat.code[step] == MINIMUM else 1.0, flat.first[a]
-    o, marked, nothing = flat.start[value] + row * width, 0, True
-    for c in range(width):
-        marked += fresh[o + c] != fresh[o + c]
-    if not marked:
-        return
-    columns = state.columns
-    marked = 0
+    o, marked, columns = flat.start[value] + row * width, 0, state.columns
+    bounded = state.tally[flat.first[value] + row] >= 0
     for c in range(width):
         if fresh[o + c] != fresh[o + c]:
             columns[marked] = c
             marked += 1
     arriving, arrival = flat.tables[step, ARRIVING], flat.tables[step, ARRIVAL]
     for k in range(table[arriving + row], table[arriving + row + 1]):
+        if not marked:
+            break
         entry = table[arrival + k]
         column = table[flat.tables[step, EDGE] + entry]
         if column >= 0 and state.present[column] == (state.toggled[column] == now):
             continue
         source = table[flat.tables[step, SOURCE] + entry]
-        x = fresh if first_a >= 0 and state.stamp[first_a + source] == now else state.base
+        x = fresh if first_a >= 0 and state.stamp[first_a + source] == now else base
         i = flat.start[a] + source * flat.stride[a]
-        for c in columns[:marked]:
-            if nothing or sign * x[i + c] > sign * fresh[o + c]:
+        left = 0
+        for n in range(marked):
+            c = columns[n]
+            if not sign * x[i + c] <= sign * fresh[o + c]:
                 fresh[o + c] = x[i + c]
-        nothing = False
-    if nothing:
-        for c in columns[:marked]:
-            fresh[o + c] = flat.parameters[step, 0]
+            if not (bounded and x[i + c] == base[o + c]):
+                columns[left] = c
+                left += 1
+        marked = left
+    for n in range(marked):
+        if fresh[o + columns[n]] != fresh[o + columns[n]]:
+            fresh[o + columns[n]] = flat.parameters[step, 0]
 
 
 @kernel

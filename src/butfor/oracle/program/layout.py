@@ -171,8 +171,17 @@ class Layout:
         kernels.evaluate(self.flat, state)
         return state
 
+    def soft_state(self) -> State:
+        """The values that no step computes, and no room for changes."""
+        nothing, none = np.empty(0), np.empty(0, np.int64)
+        stamps = np.zeros(len(self.flat.needed), np.int64)
+        return State(
+            self.start.copy(), nothing, nothing, np.empty((0, 2), np.int64), stamps, none, none, none,
+            np.empty(0, np.bool_), none, none, none, none, none,
+        )  # fmt: skip
+
     def empty_state(self) -> State:
-        """The values that no step computes."""
+        """The values that no step computes, and room for what edits change."""
         size, rows = len(self.start), len(self.flat.needed)
         return State(
             self.start.copy(), np.empty(size), np.empty(size), np.empty((rows, 2), np.int64), np.zeros(rows, np.int64),

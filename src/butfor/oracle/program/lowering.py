@@ -214,8 +214,10 @@ class Lowering:
         given = [fact for ref in operation.refs if isinstance(fact := self._fact(ref), Index)]
         of_nodes = any(fact.of_nodes for fact in given)
         moved = _several(args[0] if operation.name in _SAME else operation.function(*args, **kwargs))
-        kept = set(torch.cat([origin.reshape(-1) for origin in moved]).tolist())
-        if not kept >= {origin for fact in given for origin in fact.origin.reshape(-1).tolist()}:
+        before, after = (torch.cat([one.reshape(-1) for one in many]) for many in ([g.origin for g in given], moved))
+        kept = torch.zeros(int(before.max()) + 2 if len(before) else 0, dtype=torch.bool)
+        kept[after] = True  # the last place is for what is no edge
+        if not bool(kept[before].all()):
             self.beyond.append("some edges chosen by where they stand")
         constants = [ref for ref in operation.refs if self._fact(ref) is None]
         if of_nodes and not all(self._are_all_nodes(self._tensor(ref)) for ref in constants):
@@ -636,18 +638,19 @@ class Lowering:
             return
         if other is not None or fact.axis == summed:
             raise Untraceable("a matrix product of values of nodes")
-        # What it does to each unit row is its matrix.
         if fact.axis is None:
             raise Untraceable("a matrix product of what the graph as a whole has")
-        unit = torch.eye(fact.value.width, dtype=torch.float64).reshape([-1, *fact.inner]).movedim(0, fact.axis)
-        pair = (unit, constant.double()) if at == 0 else (constant.double(), unit)
-        matrix = torch.matmul(*pair).movedim(fact.axis, 0).reshape(fact.value.width, -1).contiguous().numpy() * alpha
-        if bias is None:
+        shape = tuple(self.trace.values[operation.outputs[0]].shape)
+        added, columns = (None, None) if bias is None else self._operand(bias, fact.space, shape, fact.axis)
+        inputs = [fact.value] if added is None else [fact.value, added]
+        if all(value.fixed for value in inputs):
+            self._put(operation, Step(inputs), fact.space, fact.axis)
+            return
+        matrix = alpha * _matrix(fact, constant, at)
+        if added is None:
             self._put(operation, Linear([fact.value], matrix), fact.space, fact.axis)
             return
         product = made(Linear([fact.value], matrix), fact.space, matrix.shape[1])
-        shape = tuple(self.trace.values[operation.outputs[0]].shape)
-        added, columns = self._operand(bias, fact.space, shape, fact.axis)
         if beta != 1:
             factor = Value(None, 1, np.full((1, 1), beta))
             every = np.zeros(added.width, dtype=np.int64)
@@ -829,6 +832,17 @@ def _rows_and_columns(grid: Tensor) -> tuple[NDArray[np.int64], NDArray[np.int64
 def _same(lines: NDArray[np.int64]) -> bool:
     """Whether all lines are the same."""
     return bool((lines == lines[:1]).all())
+
+
+def _matrix(fact: Rows, constant: Tensor, at: int) -> NDArray[np.float64]:
+    """What a product with a constant does to a row: to unit rows, if it is more than a matrix."""
+    assert fact.axis is not None
+    constant, width = constant.double(), fact.value.width
+    if at == 0 and fact.axis == 0 and len(fact.shape) == constant.dim() == 2:
+        return np.ascontiguousarray(constant.numpy())
+    unit = torch.eye(width, dtype=torch.float64).reshape([-1, *fact.inner]).movedim(0, fact.axis)
+    product = torch.matmul(*((unit, constant) if at == 0 else (constant, unit)))
+    return np.ascontiguousarray(product.movedim(fact.axis, 0).reshape(width, -1).numpy())
 
 
 def _several(result: Any) -> list[Any]:

@@ -129,12 +129,17 @@ class ProgramOracle(Oracle):
         return relevant
 
     def _is_right(self, edits: Edits) -> bool:
-        """Whether program and model agree on edited graphs, side by side, and where all edits are made also alone."""
+        """Whether program and model agree on edited graphs, side by side, and where all edits are made also alone.
+
+        Not alone where the code shows that the size of the graph makes no difference.
+        """
         sets = pack([*edits.sample_sets(), np.arange(0)])
         mine = self._values(edits, sets, np.full(len(sets), -1), np.arange(len(sets) + 1))
-        truth = torch.cat(self.general.logits([(edits, sets)]) + self.general.logits([(edits, sets[:1])]))
-        same = self.general.predictor.same_logits
-        return all(map(same, torch.from_numpy(mine[[*range(len(mine)), 0]]).to(truth), truth))
+        truth, same = self.general.logits([(edits, sets)])[0], self.general.predictor.same_logits
+        if not self.general.predictor.hears_only_messages:
+            truth = torch.cat([truth, self.general.logits([(edits, sets[:1])])[0]])
+            mine = np.concatenate([mine, mine[:1]])
+        return all(map(same, torch.from_numpy(mine).to(truth), truth))
 
     def proves_locality(self, edits: Edits) -> bool:
         """Whether a row follows from the edges that lead to it, all of these are inside, and sizes play no part.

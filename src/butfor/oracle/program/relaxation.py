@@ -36,6 +36,8 @@ class _Soft:
         self.edit = np.repeat(np.arange(len(edits)), np.diff(edited.change_pointers))
         self.at = flat.start[edited.of] + edited.rows * flat.width[edited.of] + edited.features
         self.step = edited.values - layout.start[self.at]
+        self._state: State | None = None
+        self._last: tuple[NDArray[np.float64], ...] | None = None
         output = layout.output
         self.output = slice(
             int(flat.start[output] + layout.row * flat.width[output]),
@@ -49,16 +51,22 @@ class _Soft:
         columns[self.owned] = np.where(self.sign > 0, mine, 1 - mine)
         return columns
 
-    def forward(self, weights: NDArray[np.float64], counted: NDArray[np.float64]) -> tuple[State, NDArray[np.float64]]:
-        """All values, and the weights of the edge columns."""
+    def forward(
+        self, weights: NDArray[np.float64], counted: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """All values, and the weights of the edge columns; those of the last call where it was the same."""
         from butfor.oracle.program.gradients import forward
 
-        state = self.layout.empty_state()
-        if len(self.at):
-            np.add.at(state.base, self.at, (1 - weights[self.edit]) * self.step)
         columns = np.stack([self.columns(weights), self.columns(counted)])
-        forward(self.layout.flat, state, columns)
-        return state, columns
+        state = self._state = self._state or self.layout.soft_state()
+        moved = (1 - weights[self.edit]) * self.step
+        if self._last is None or not all(map(np.array_equal, self._last, (columns, moved))):
+            self._last = None
+            np.copyto(state.base, self.layout.start)
+            np.add.at(state.base, self.at, moved)
+            forward(self.layout.flat, state, columns)
+            self._last = columns, moved
+        return state.base, columns
 
     def backward(
         self, weights: NDArray[np.float64], counted: NDArray[np.float64], slope: NDArray[np.float64]
@@ -66,10 +74,10 @@ class _Soft:
         """The derivatives with respect to the weights of edits, and to those that degrees are counted with."""
         from butfor.oracle.program.gradients import backward
 
-        state, columns = self.forward(weights, counted)
-        slopes, found = np.zeros_like(state.base), np.zeros_like(columns)
+        values, columns = self.forward(weights, counted)
+        slopes, found = np.zeros_like(values), np.zeros_like(columns)
         slopes[self.output] = slope
-        backward(self.layout.flat, state.base, slopes, columns, found)
+        backward(self.layout.flat, values, slopes, columns, found)
         d_weights, d_counted = np.zeros_like(weights), np.zeros_like(weights)
         np.add.at(d_weights, self.owner, self.sign * found[0, self.owned])
         np.add.at(d_counted, self.owner, self.sign * found[1, self.owned])
@@ -98,8 +106,8 @@ class _Pass(torch.autograd.Function):
         w, d = (part.detach().cpu().double().numpy() for part in (weights, counted))
         rows = []
         for target, a, b in zip(relaxation.targets, relaxation.pointers, relaxation.pointers[1:], strict=False):
-            state, _ = target.forward(w[a:b], d[a:b])
-            rows.append(state.base[target.output])
+            values, _ = target.forward(w[a:b], d[a:b])
+            rows.append(values[target.output])
         return torch.from_numpy(np.stack(rows)).to(weights)
 
     @staticmethod
