@@ -158,9 +158,25 @@ def test_rules_survive_json_and_are_the_same_whichever_way_they_are_written() ->
 @pytest.mark.parametrize(
     ("space", "message"),
     [
-        (EditSpace(add=[(0, 1)]), "only edges can be deleted: leave out add and features"),
-        (EditSpace(add=Within()), "only edges can be deleted"),
-        (EditSpace(features=Features(values=[1.0])), "only edges can be deleted"),
+        (EditSpace(add=[(0, 1)]), r"\(0, 1\) names no relation; in this graph an edge is \(relation, source, target\)"),
+        (EditSpace(add=[(CITES, 1, 1)]), r"add names 1–1 of \('paper', 'cites', 'paper'\); a node cannot be joined to"),
+        (EditSpace(add=Within(relations=[("a", "b", "c")])), r"relation \('a', 'b', 'c'\) is not in this graph"),
+        (
+            EditSpace(features=Features(values=[1.0], nodes=[0])),
+            "counted within their type; say which: node_type='author'",
+        ),
+        (EditSpace(features=Features(values=[1.0], nodes=[9], node_type="paper")), "paper 9 is not in this graph"),
+        (EditSpace(features=Features(values=[1.0], node_type="cat")), "node type 'cat' is not in this graph"),
+        (EditSpace(features=Features(values=[1.0], columns=[4])), r"feature 4 is not in this graph \(0 to 3\)"),
+        (
+            EditSpace(features=Features(values=[1.0], columns=[3], node_type="author")),
+            r"feature 3 is not in node type 'author' \(0 to 2\)",
+        ),
+        (EditSpace(features=Features()), r"feature 0 of paper 0 is .*; only 0 and 1 can be flipped"),
+        (
+            EditSpace(add=Within(), carries={"edge_attr": {("a", "b", "c"): 1.0}}),
+            r"relation \('a', 'b', 'c'\) is not in this graph",
+        ),
         (
             EditSpace(relations=[("paper", "eats", "paper")]),
             r"relation \('paper', 'eats', 'paper'\) is not in this graph",

@@ -41,10 +41,10 @@ class ModelRelaxation(Relaxation):
         changes: list[tuple[NDArray[Any], ...]] = []
         row = 0
         for edits, first in zip(asked, self.pointers, strict=False):
-            near, new = edits.neighbourhood, np.resize(edits.added.edit, len(edits.new_ends))
+            near, new = edits.neighbourhood, edits.new_edit
             visible = edits.visible
             ends.append(edits.all_ends[:, visible] + row)
-            columns.append(np.concatenate([near.columns, np.full(len(new), -1)])[visible])
+            columns.append(edits.all_columns[visible])
             # Edges that belong to no edit share one slot behind the weights, which always holds 1.
             own = np.where(edits.edit_of < 0, self.pointers[-1], edits.edit_of + first)
             edit_of.append(np.concatenate([own, new + first])[visible])
