@@ -92,6 +92,11 @@ class Call:
         )
 
     @property
+    def batch_name(self) -> str:
+        """What it calls the graph that each node belongs to."""
+        return _batch_name(self.graph, self.takes)
+
+    @property
     def edge_fields(self) -> list[str]:
         """What it takes of edges, as the graph calls it."""
         return [name for name in self._stored if name in EDGE_FIELDS]
@@ -160,7 +165,7 @@ class Call:
         if self.task == "link":
             extra["edge_label_index"] = pairs
         if self.wants_batch:
-            extra[_batch_name(self.graph, self.takes)] = inputs.batch
+            extra[self.batch_name] = inputs.batch
         return self.model(inputs.x, inputs.edge_index, **inputs.fields, **extra)
 
 
