@@ -161,34 +161,38 @@ class Features:
     node_type: str | None = None
 
     def __post_init__(self) -> None:
-        if self.values is None or (isinstance(self.values, str) and self.values != "flip"):
-            raise InputError(f"feature values are {shown(self.values)}; give 'flip' or a list of numbers")
-        if self.between is not None and (
-            not isinstance(self.between, (list, tuple))
-            or len(self.between) != 2
-            or not all(map(is_number, self.between))
-        ):
-            raise InputError(f"between is {shown(self.between)}; give two numbers, the ends of a range")
-        if self.between is not None and not self.between[0] < self.between[1]:
-            raise InputError(f"a feature between {self.between[0]} and {self.between[1]} has no room; give low < high")
-        for name in ("columns", "nodes", "values"):
-            value = getattr(self, name)
-            if value is not None and not (name == "values" and isinstance(value, str)):
-                object.__setattr__(self, name, as_items(value, f"{name} of features"))
         for name in ("columns", "nodes"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, as_items(value, f"{name} of features"))
             for one in getattr(self, name) or ():
                 check_whole(one, f"one of the {name} of features")
         check_whole(self.within, "within", 0)
         check_whole(self.steps, "steps", 2)
-        if self.between is not None:
-            check_count(int(self.steps), f"a range of {self.steps} steps")
-        if not isinstance(self.values, str) and not all(map(is_finite, self.values)):
-            raise InputError(f"a feature cannot be set to {shown(list(self.values))}; give finite numbers")
-        if not all(map(is_finite, self._choices or ())):
-            raise InputError(f"a feature cannot be set to {shown(self._choices)}; give finite numbers")
+        self._check_values()
         check_cost(self.cost, "a changed feature")
         if self.node_type is not None and not isinstance(self.node_type, str):
             raise InputError(f"node_type of features is {shown(self.node_type)}; give the name of a node type")
+
+    def _check_values(self) -> None:
+        """Refuse what a feature cannot be set to."""
+        if self.values is None or (isinstance(self.values, str) and self.values != "flip"):
+            raise InputError(f"feature values are {shown(self.values)}; give 'flip' or a list of numbers")
+        if not isinstance(self.values, str):
+            object.__setattr__(self, "values", as_items(self.values, "values of features"))
+            if not all(map(is_finite, self.values)):
+                raise InputError(f"a feature cannot be set to {shown(list(self.values))}; give finite numbers")
+        if self.between is not None:
+            self._check_range(self.between)
+        if not all(map(is_finite, self._choices or ())):
+            raise InputError(f"a feature cannot be set to {shown(self._choices)}; give finite numbers")
+
+    def _check_range(self, between: object) -> None:
+        if not isinstance(between, (list, tuple)) or len(between) != 2 or not all(map(is_number, between)):
+            raise InputError(f"between is {shown(between)}; give two numbers, the ends of a range")
+        if not between[0] < between[1]:
+            raise InputError(f"a feature between {between[0]} and {between[1]} has no room; give low < high")
+        check_count(int(self.steps), f"a range of {self.steps} steps")
 
     @property
     def _choices(self) -> list[float] | None:
