@@ -217,6 +217,25 @@ class TypedGraphs(TypedNodes):
         return sum(gnn.global_mean_pool(z[kind], batch_dict[kind]) for kind in z)
 
 
+class TypedRGCN(nn.Module):
+    """RGCN: all types as one graph whose edges know their relation."""
+
+    def __init__(self, out: int) -> None:
+        super().__init__()
+        self.into = nn.ModuleDict({kind: nn.Linear(width, 8) for kind, width in WIDTHS.items()})
+        self.first, self.second = (gnn.RGCNConv(8, width, len(RELATIONS)) for width in (8, out))
+
+    def forward(self, x_dict: dict[str, Any], edge_index_dict: dict[Any, Any]) -> dict[str, torch.Tensor]:
+        """One row for each node of each type."""
+        parts = [layer(x_dict[kind]) for kind, layer in self.into.items()]
+        starts = dict(zip(WIDTHS, (0, len(parts[0])), strict=True))
+        ends = [edge_index_dict[a, name, b] + torch.tensor([[starts[a]], [starts[b]]]) for a, name, b in RELATIONS]
+        kinds = torch.arange(len(ends)).repeat_interleave(torch.tensor([one.size(1) for one in ends]))
+        edges = torch.cat(ends, dim=1)
+        out = self.second(self.first(torch.cat(parts), edges, kinds).relu(), edges, kinds)
+        return dict(zip(WIDTHS, out.split([len(part) for part in parts]), strict=True))
+
+
 def side_by_side(widths: dict[str, int], out: int) -> nn.Module:
     """One SAGE layer for each relation."""
     return gnn.HeteroConv({(a, name, b): gnn.SAGEConv((widths[a], widths[b]), out) for a, name, b in RELATIONS})
@@ -240,6 +259,7 @@ TYPED_MODELS: dict[str, Callable[[int], nn.Module]] = {
     "HGT": lambda out: TypedStack(
         gnn.HGTConv(WIDTHS, 8, (list(WIDTHS), RELATIONS), heads=2), gnn.HGTConv(8, out, (list(WIDTHS), RELATIONS))
     ),
+    "RGCN": TypedRGCN,
     "HAN (global)": lambda out: gnn.HANConv(WIDTHS, out, (list(WIDTHS), RELATIONS)),
 }
 

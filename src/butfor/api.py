@@ -192,6 +192,8 @@ def prepare(
 
 def _num_nodes(data: Data | HeteroData, node_type: str | tuple[str, str] | None) -> int:
     if isinstance(data, HeteroData):
+        if node_type is None and len(data.node_types) == 1:
+            (node_type,) = data.node_types
         if node_type not in data.node_types:
             known = " or ".join(map(repr, data.node_types))
             raise InputError(f"node_type is {node_type!r}; say which is meant: node_type={known}")

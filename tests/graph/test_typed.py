@@ -442,3 +442,12 @@ def test_a_graph_without_relations() -> None:
         Votes(), data, 0, node_type="user", space=EditSpace(add=Within(), features=Features(values=[1.0]))
     )
     assert result.edits == (Change(0, 0, -1.0, 1.0, "user"),)
+
+
+def test_the_only_node_type_need_not_be_named() -> None:
+    data = HeteroData()
+    data["user"].x = torch.tensor([[-1.0], [1.5], [0.0]])
+    data["user", "knows", "user"].edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    named = butfor.explain(Votes(), data, [0, 1], node_type="user")
+    assert butfor.explain(Votes(), data, torch.tensor([True, True, False])) == named
+    assert named[0].node_type == "user"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch_geometric.data import HeteroData
-from torch_geometric.nn import GATConv, HANConv, HeteroConv, HGTConv, SAGEConv, global_mean_pool, to_hetero
+from torch_geometric.nn import GATConv, HANConv, HeteroConv, HGTConv, RGCNConv, SAGEConv, global_mean_pool, to_hetero
 
 from butfor.edits.addition import Addition
 from butfor.edits.change import Change, Features
@@ -94,6 +94,23 @@ class ByHand(torch.nn.Module):
         return {kind: value.tanh() for kind, value in z.items()}
 
 
+class Joined(torch.nn.Module):
+    """PyG's RGCN on all types as one graph whose edges know their relation, as ``to_homogeneous`` makes it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.into = torch.nn.ModuleDict({kind: torch.nn.Linear(width, HIDDEN) for kind, width in WIDTHS.items()})
+        self.layer = RGCNConv(HIDDEN, HIDDEN, len(RELATIONS))
+
+    def forward(self, x_dict, edge_index_dict):
+        x = torch.cat([layer(x_dict[kind]) for kind, layer in self.into.items()])
+        first = {"author": 0, "paper": len(x_dict["author"])}
+        ends = [edge_index_dict[r] + torch.tensor([[first[r[0]]], [first[r[2]]]]) for r in RELATIONS]
+        kinds = torch.repeat_interleave(torch.arange(len(RELATIONS)), torch.tensor([one.size(1) for one in ends]))
+        z = self.layer(x, torch.cat(ends, dim=1), kinds).tanh()
+        return {"author": z[: first["paper"]], "paper": z[first["paper"] :]}
+
+
 class Plain(torch.nn.Module):
     """For `to_hetero`."""
 
@@ -125,6 +142,7 @@ ENCODERS: dict[str, Any] = {
     # Its attention over relations reads the mean of all nodes, so that it sees the whole graph.
     "HAN": lambda: HANConv(WIDTHS, HIDDEN, METADATA),
     "by hand": ByHand,
+    "RGCN": Joined,
 }
 
 

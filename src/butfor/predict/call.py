@@ -197,6 +197,8 @@ def _checked_type(graph: Graph, task: Task, node_type: TargetType | None) -> Tar
                 f"node_type is {node_type!r}, but a whole graph is asked about; leave it out, or say which {node_type}"
             )
         return None
+    if node_type is None and len(graph.types.node_types) == 1:
+        (node_type,) = graph.types.node_types
     known = " or ".join(map(repr, graph.types.node_types))
     if task == "link":
         ends = (node_type, node_type) if isinstance(node_type, str) else node_type
