@@ -207,6 +207,7 @@ ODD: list[Any] = [
 ]
 # What a field does take; that nothing can be done with -1 edits is said when the rules are used.
 TAKEN: dict[str, list[Any]] = {"delete": [True], "keep_connected": [True], "max_edits": [-1], "cost": [1.5]}
+TAKEN["node_type"] = ["3", "all"]  # any text may be the name of a type
 NESTED = {"add": Within, "features": Features}
 
 
