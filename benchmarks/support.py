@@ -170,25 +170,98 @@ class Graphs(nn.Module):
         return gnn.global_mean_pool(self.encoder(x, edge_index), batch)
 
 
-class Typed(nn.Module):
-    """A model of a graph of several types: two layers, each with one SAGE layer per relation."""
+class TypedStack(nn.Module):
+    """Two layers for graphs of several types, with ReLU between them."""
 
-    def __init__(self, out: int) -> None:
+    def __init__(self, first: nn.Module, second: nn.Module) -> None:
         super().__init__()
-        ends = [(source, target) for source, _, target in RELATIONS]
-        wide = {relation: (WIDTHS[a], WIDTHS[b]) for relation, (a, b) in zip(RELATIONS, ends, strict=True)}
-        self.first = gnn.HeteroConv({relation: gnn.SAGEConv(wide[relation], 8) for relation in RELATIONS})
-        self.second = gnn.HeteroConv({relation: gnn.SAGEConv(8, out) for relation in RELATIONS})
+        self.first, self.second = first, second
+
+    def forward(self, x_dict: dict[str, Any], edge_index_dict: dict[Any, Any]) -> dict[str, torch.Tensor]:
+        """One row for each node of each type."""
+        hidden = {kind: value.relu() for kind, value in self.first(x_dict, edge_index_dict).items()}
+        return self.second(hidden, edge_index_dict)
+
+
+class TypedNodes(nn.Module):
+    """A model of the papers in a graph of several types."""
+
+    def __init__(self, encoder: nn.Module) -> None:
+        super().__init__()
+        self.encoder = encoder
 
     def forward(self, x_dict: dict[str, Any], edge_index_dict: dict[Any, Any]) -> torch.Tensor:
         """One row for each paper."""
-        hidden = {kind: value.relu() for kind, value in self.first(x_dict, edge_index_dict).items()}
-        return self.second(hidden, edge_index_dict)["paper"]
+        return self.encoder(x_dict, edge_index_dict)["paper"]
+
+
+class TypedLinks(TypedNodes):
+    """A model of links between authors and papers."""
+
+    def forward(
+        self, x_dict: dict[str, Any], edge_index_dict: dict[Any, Any], edge_label_index: torch.Tensor
+    ) -> torch.Tensor:
+        """One number for each pair."""
+        z = self.encoder(x_dict, edge_index_dict)
+        return (z["author"][edge_label_index[0]] * z["paper"][edge_label_index[1]]).sum(-1)
+
+
+class TypedGraphs(TypedNodes):
+    """A model of whole graphs of several types: the means of all types, added up."""
+
+    def forward(
+        self, x_dict: dict[str, Any], edge_index_dict: dict[Any, Any], batch_dict: dict[str, Any]
+    ) -> torch.Tensor:
+        """One row for each graph."""
+        z = self.encoder(x_dict, edge_index_dict)
+        return sum(gnn.global_mean_pool(z[kind], batch_dict[kind]) for kind in z)
+
+
+class TypedRGCN(nn.Module):
+    """RGCN: all types as one graph whose edges know their relation."""
+
+    def __init__(self, out: int) -> None:
+        super().__init__()
+        self.into = nn.ModuleDict({kind: nn.Linear(width, 8) for kind, width in WIDTHS.items()})
+        self.first, self.second = (gnn.RGCNConv(8, width, len(RELATIONS)) for width in (8, out))
+
+    def forward(self, x_dict: dict[str, Any], edge_index_dict: dict[Any, Any]) -> dict[str, torch.Tensor]:
+        """One row for each node of each type."""
+        parts = [layer(x_dict[kind]) for kind, layer in self.into.items()]
+        starts = dict(zip(WIDTHS, (0, len(parts[0])), strict=True))
+        ends = [edge_index_dict[a, name, b] + torch.tensor([[starts[a]], [starts[b]]]) for a, name, b in RELATIONS]
+        kinds = torch.arange(len(ends)).repeat_interleave(torch.tensor([one.size(1) for one in ends]))
+        edges = torch.cat(ends, dim=1)
+        out = self.second(self.first(torch.cat(parts), edges, kinds).relu(), edges, kinds)
+        return dict(zip(WIDTHS, out.split([len(part) for part in parts]), strict=True))
+
+
+def side_by_side(widths: dict[str, int], out: int) -> nn.Module:
+    """One SAGE layer for each relation."""
+    return gnn.HeteroConv({(a, name, b): gnn.SAGEConv((widths[a], widths[b]), out) for a, name, b in RELATIONS})
+
+
+def converted(out: int) -> nn.Module:
+    """Two SAGE layers that PyG converts for graphs of several types."""
+    model = gnn.to_hetero(Stack([gnn.SAGEConv((-1, -1), 8), gnn.SAGEConv((-1, -1), out)]), (list(WIDTHS), RELATIONS))
+    data = typed_graph(0)
+    with torch.no_grad():  # so that its layers know their widths
+        model(data.x_dict, data.edge_index_dict)
+    return model
 
 
 WIDTHS = {"author": 3, "paper": 4}
 RELATIONS = [("author", "writes", "paper"), ("paper", "cites", "paper"), ("paper", "rev_cites", "paper")]
 RELATIONS += [("paper", "rev_writes", "author")]
+TYPED_MODELS: dict[str, Callable[[int], nn.Module]] = {
+    "HeteroConv": lambda out: TypedStack(side_by_side(WIDTHS, 8), side_by_side(dict.fromkeys(WIDTHS, 8), out)),
+    "to_hetero": converted,
+    "HGT": lambda out: TypedStack(
+        gnn.HGTConv(WIDTHS, 8, (list(WIDTHS), RELATIONS), heads=2), gnn.HGTConv(8, out, (list(WIDTHS), RELATIONS))
+    ),
+    "RGCN": TypedRGCN,
+    "HAN (global)": lambda out: gnn.HANConv(WIDTHS, out, (list(WIDTHS), RELATIONS)),
+}
 
 
 def small_graph(seed: int) -> Data:
@@ -255,9 +328,37 @@ class Task:
         return [(self.graphs[number], self.targets[place]) for _, number, place in sorted(leads)[:TRIES]]
 
 
-def models(names: Iterable[str], out: int, wrap: Callable[[nn.Module], nn.Module] = lambda model: model) -> Any:
+def models(
+    names: Iterable[str],
+    out: int,
+    wrap: Callable[[nn.Module], nn.Module] = lambda model: model,
+    known: dict[str, Callable[[int], nn.Module]] = MODELS,
+) -> Any:
     """Some of the models with ``out`` outputs, each wrapped by ``wrap``."""
-    return {name: (lambda make=MODELS[name]: wrap(make(out))) for name in names}
+    return {name: (lambda make=known[name]: wrap(make(out))) for name in names}
+
+
+def typed_task(
+    wrap: Callable[[nn.Module], nn.Module],
+    out: int,
+    targets: Sequence[Any],
+    more: Callable[[HeteroData], tuple[Any, ...]] = lambda _: (),
+    graphs: int = GRAPHS,
+    **settings: Any,
+) -> Task:
+    """A task on graphs of several types; ``more`` are further arguments of its models."""
+    return Task(
+        models(TYPED_MODELS, out, wrap, TYPED_MODELS),
+        targets,
+        lambda model, data: model(data.x_dict, data.edge_index_dict, *more(data)),
+        tuple(typed_graph(seed) for seed in range(graphs)),
+        settings,
+    )
+
+
+def one_graph(data: HeteroData) -> tuple[dict[str, torch.Tensor]]:
+    """That all nodes of each type belong to the same graph."""
+    return ({kind: torch.zeros(NODES, dtype=torch.long) for kind in data.node_types},)
 
 
 FEW = ("GCN", "GraphSAGE mean", "GAT", "GIN", "PNA")
@@ -275,13 +376,12 @@ TASKS = {
     "graph class": Task(
         models(FEW, OUT, Graphs), [None], graphs=tuple(small_graph(seed) for seed in range(GRAPHS * NODES))
     ),
-    "typed node class": Task(
-        {"HeteroConv": lambda: Typed(OUT)},
-        range(NODES),
-        lambda model, data: model(data.x_dict, data.edge_index_dict),
-        tuple(typed_graph(seed) for seed in range(GRAPHS)),
-        {"node_type": "paper"},
+    "typed node class": typed_task(TypedNodes, OUT, range(NODES), node_type="paper"),
+    "typed node value": typed_task(TypedNodes, 1, range(NODES), node_type="paper", **ABOVE_ZERO),
+    "typed link": typed_task(
+        TypedLinks, 4, PAIRS, lambda _: (torch.tensor(PAIRS).T,), node_type=("author", "paper"), **ABOVE_ZERO
     ),
+    "typed graph class": typed_task(TypedGraphs, OUT, [None], one_graph, GRAPHS * NODES),
 }
 
 
@@ -325,7 +425,8 @@ def tables() -> str:
             lines.append(f"- {', '.join(reasons[NOTHING, what])}: {why}.")
     lines += [
         "",
-        f"*All* models of a node's class: {', '.join(MODELS)}. Of the other tasks: {', '.join(FEW)}.",
+        f"*All* models of a node's class: {', '.join(MODELS)}. Of the other tasks: {', '.join(FEW)}. Of graphs of "
+        f"several types: {', '.join(TYPED_MODELS)}.",
     ]
     return "\n".join(lines)
 

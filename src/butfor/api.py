@@ -37,7 +37,7 @@ def explain(
     space: EditSpace | None = ...,
     budget: Budget | None = ...,
     directed: bool | None = ...,
-    node_type: str | None = ...,
+    node_type: str | tuple[str, str] | None = ...,
     probabilities: bool | None = ...,
     seed: int = ...,
     progress: bool = ...,
@@ -47,7 +47,7 @@ def explain(
 @overload
 def explain(
     model: nn.Module,
-    data: Data | HeteroData | Iterable[Data],
+    data: Data | HeteroData | Iterable[Data | HeteroData],
     target: Iterable[int] | Iterable[Pair] | Tensor | None = ...,
     method: Method | None = ...,
     *,
@@ -55,7 +55,7 @@ def explain(
     space: EditSpace | None = ...,
     budget: Budget | None = ...,
     directed: bool | None = ...,
-    node_type: str | None = ...,
+    node_type: str | tuple[str, str] | None = ...,
     probabilities: bool | None = ...,
     seed: int = ...,
     progress: bool = ...,
@@ -64,7 +64,7 @@ def explain(
 
 def explain(
     model: nn.Module,
-    data: Data | HeteroData | Iterable[Data],
+    data: Data | HeteroData | Iterable[Data | HeteroData],
     target: Any = None,
     method: Method | None = None,
     *,
@@ -72,7 +72,7 @@ def explain(
     space: EditSpace | None = None,
     budget: Budget | None = None,
     directed: bool | None = None,
-    node_type: str | None = None,
+    node_type: str | tuple[str, str] | None = None,
     probabilities: bool | None = None,
     seed: int = 0,
     progress: bool = False,
@@ -83,9 +83,10 @@ def explain(
     graph's class where no target is given.
 
     Args:
-        model: a classifier whose ``forward`` takes ``x`` and ``edge_index``. One that predicts links also takes
-            ``edge_label_index``, or has ``encode`` and ``decode``; one of whole graphs may take ``batch``. For one that
-            returns a single number, ``goal.threshold`` says where another answer begins.
+        model: a classifier whose ``forward`` takes ``x`` and ``edge_index``; of a ``HeteroData`` the dictionaries of
+            them by type. One that predicts links also takes ``edge_label_index``, or has ``encode`` and ``decode``; one
+            of whole graphs may take ``batch`` (``batch_dict``). For one that returns a single number,
+            ``goal.threshold`` says where another answer begins.
         data: the graph; or several graphs, each of which is explained as a whole.
         target: a node, a `Pair`, or several of either (a boolean mask or an index tensor of nodes works too).
         method: how to search; by default `Exact`.
@@ -93,7 +94,8 @@ def explain(
         space: which edits are allowed, at what cost; by default the deletion of any edge, at cost 1.
         budget: what may be spent on each target.
         directed: whether the graph is directed; by default this is found out.
-        node_type: in a graph of several node types, the one that targets belong to.
+        node_type: in a graph of several node types, the one that targets belong to; for links those of their two ends,
+            such as ``("user", "item")``.
         probabilities: whether the model returns probabilities; by default this is found out.
         seed: for methods that draw random numbers.
         progress: show a progress bar on standard error, where that is a terminal.
@@ -139,7 +141,7 @@ def prepare(
     data: Data | HeteroData,
     *,
     task: Task = "node",
-    node_type: str | None = None,
+    node_type: str | tuple[str, str] | None = None,
     goal: Goal | None = None,
     space: EditSpace | None = None,
     directed: bool | None = None,
@@ -154,7 +156,8 @@ def prepare(
         model: as for `explain`.
         data: one graph.
         task: what is to be explained: "node", "link" (pairs of nodes) or "graph" (the graph as a whole).
-        node_type: in a graph of several node types, the one that targets belong to.
+        node_type: in a graph of several node types, the one that targets belong to; for links those of their two ends,
+            such as ``("user", "item")``.
         goal: what counts as another prediction; by default any other class.
         space: which edits are allowed, at what cost; by default the deletion of any edge, at cost 1.
         directed: whether the graph is directed; by default this is found out.
@@ -187,8 +190,10 @@ def prepare(
     )
 
 
-def _num_nodes(data: Data | HeteroData, node_type: str | None) -> int:
+def _num_nodes(data: Data | HeteroData, node_type: str | tuple[str, str] | None) -> int:
     if isinstance(data, HeteroData):
+        if node_type is None and len(data.node_types) == 1:
+            (node_type,) = data.node_types
         if node_type not in data.node_types:
             known = " or ".join(map(repr, data.node_types))
             raise InputError(f"node_type is {node_type!r}; say which is meant: node_type={known}")

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from torch_geometric.data import Data, HeteroData
 
+    from butfor.graph.edge_keys import TargetType
     from butfor.predict.call import Task
     from butfor.problem.problem import Problem
     from butfor.problem.target import Pair, Target
@@ -85,7 +86,7 @@ class Session:
         data: Data | HeteroData,
         *,
         task: Task = "node",
-        node_type: str | None = None,
+        node_type: TargetType | None = None,
         goal: Goal | None = None,
         space: EditSpace | None = None,
         directed: bool | None = None,
@@ -106,7 +107,7 @@ class Session:
         named = task != "link" and goal.threshold is None
         goal = goal.named(class_names(predictor) if named else ())
         goal.check(predictor.num_classes)
-        rules = Rules.of(space, graph, [name for name in predictor.fields if name in graph.edge_fields()])
+        rules = Rules.of(space, graph, predictor.call.edge_fields)
         return cls(graph, predictor, goal, space, rules, number)
 
     @overload

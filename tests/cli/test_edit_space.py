@@ -231,6 +231,7 @@ TAKEN: dict[str, list[Any]] = {
     **{"delete": [True], "keep_connected": [True], "max_edits": [-1], "cost": [1.5]},
     **{"protected": ["3", "all", ["a"]], "allowed": ["3", "all", ["a"]], "costs": ["3", "all"]},
 }
+TAKEN["node_type"] = ["3", "all"]  # any text may be the name of a type
 NESTED = {"add": Within, "features": Features}
 
 

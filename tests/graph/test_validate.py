@@ -102,3 +102,34 @@ def test_other_kinds_of_graph_are_refused() -> None:
             validate(data)
     with pytest.raises(GraphError, match="not a list"):
         validate([triangle()])
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value", "message"),
+    [
+        (
+            "a",
+            "test_mask",
+            torch.ones(3, dtype=torch.bool),
+            "node type 'a': test_mask has 3 rows, but this graph has 2",
+        ),
+        ("a", "batch", torch.ones(3), "node type 'a': batch must hold the number of a graph for each of the 2 nodes"),
+        ("a", "class_names", "xy", "node type 'a': class_names is a str, but must be a list of names"),
+        (
+            ("a", "to", "a"),
+            "edge_attr",
+            torch.ones(2, 1),
+            r"relation .*: edge_attr has 2 rows, but this graph has 1 edge",
+        ),
+        (("a", "to", "a"), "edge_weight", torch.tensor([torch.nan]), r"relation .*: edge_weight of edge 0 is nan"),
+        (None, "class_names", 3, "class_names is a int, but must be a list of names"),
+    ],
+)
+def test_what_belongs_to_a_type_must_fit_it(kind: object, name: str, value: object, message: str) -> None:
+    data = HeteroData(a={"x": torch.ones(2, 2), "y": torch.ones(2), "node_ids": ["p", "q"], "age": torch.ones(2)})
+    data["a", "to", "a"].edge_index = torch.tensor([[0], [1]])
+    data["a", "to", "a"].edge_label, data["a", "to", "a"].train_mask = torch.ones(5), torch.ones(1, dtype=torch.bool)
+    validate(data)
+    setattr(data if kind is None else data[kind], name, value)
+    with pytest.raises(GraphError, match=message):
+        validate(data)

@@ -104,11 +104,11 @@ def _check_words(result: Counterfactual) -> None:
     assert result.size == len(deleted) + len(added) + len(changed)
     arrow = "→" if result.directed else "–"
     for edit in (*deleted, *added):
-        if isinstance(edit, Deletion) and edit.relation is not None:
+        if edit.relation is not None:
             source, name, target = edit.relation
             assert f"{source} {edit.source} → {target} {edit.target} ({name})" in str(result)
         else:
             assert f"{edit.source}{arrow}{edit.target}" in str(result)
     for edit in changed:
-        what = f"feature {edit.feature} of node {edit.node}"
+        what = f"feature {edit.feature} of {edit.node_type or 'node'} {edit.node}"
         assert f"{what} at {edit.after:g} instead of {edit.before:g}" in str(result)

@@ -11,13 +11,22 @@ import torch
 from torch import nn
 from torch_geometric import nn as pyg
 from torch_geometric.data import Data
-from torch_geometric.explain import AttentionExplainer, CaptumExplainer, GNNExplainer
+from torch_geometric.explain import (
+    AttentionExplainer,
+    CaptumExplainer,
+    ExplainerAlgorithm,
+    GNNExplainer,
+    HeteroExplanation,
+)
 
 import butfor
 from butfor.errors import InputError, ModelError
 from butfor.methods import RemoveSubgraph
+from butfor.methods.explainer_masks import Question
+from butfor.session import Session
 from butfor.testing import random_problem
 from explainers import Lively, learnt, mask
+from typed_cases import CITES, IN, WRITES, build, library
 
 
 @cache
@@ -154,3 +163,62 @@ def test_refusals_say_why_and_leave_logging_alone(
     butfor.explain(model, data, 0, RemoveSubgraph(explainer, size=1))
     assert (root.handlers, root.filters) == ([], [])
     assert capfd.readouterr() == ("", "")
+
+
+# Graphs of several types.
+
+
+class Known(ExplainerAlgorithm):
+    """Finds the edges of one relation important, those to high receivers most."""
+
+    def __init__(self, relation: tuple[str, str, str]) -> None:
+        super().__init__()
+        self.relation = relation
+
+    def supports(self) -> bool:
+        return True
+
+    def forward(self, model, x, edge_index, **_):
+        explanation = HeteroExplanation()
+        masks = {
+            r: ends[1] + 1.0 if r == self.relation else torch.zeros(ends.size(1)) for r, ends in edge_index.items()
+        }
+        explanation.set_value_dict("edge_mask", masks)
+        return explanation
+
+
+@pytest.mark.parametrize("relation", [WRITES, CITES, IN, ("paper", "rev_writes", "author")])
+def test_masks_of_several_types_come_back_to_their_edges(relation) -> None:
+    data = library(0)
+    data[CITES].edge_index = torch.cat([torch.tensor([[1], [1]]), data[CITES].edge_index], dim=1)  # a self-loop first
+    session, asked = Session.of(build("SAGE", 0, data), data, node_type="paper"), set()
+    for node in range(4):
+        problem = session.problem(node)
+        near = problem.edits.neighbourhood
+        values = Question.of(problem).ask(Known(relation), session.predictor.model, 0)
+        types = session.graph.types
+        kind = np.searchsorted(types.edge_starts, near.columns, side="right") - 1
+        # Among the papers of the neighbourhood: receivers are numbered there.
+        receiver = near.nodes[near.edge_index[1]]
+        order = np.searchsorted(
+            near.nodes[session.graph.kinds(near.nodes) == types.node_types.index(relation[2])], receiver
+        )
+        expected = np.where(kind == types.relations.index(relation), order + 1.0, 0.0)
+        # A relation without effect on the target is not even asked about.
+        assert np.array_equal(values, expected if relation in Question.of(problem).relations else 0 * expected)
+        asked.add(relation in Question.of(problem).relations)
+    assert True in asked
+
+
+def test_captum_and_gnn_explainer_on_several_types() -> None:
+    data = library(1)
+    model = build("SAGE", 3, data)
+    for explainer in (GNNExplainer(epochs=5), CaptumExplainer("InputXGradient")):
+        problem = Session.of(model, data, node_type="paper").problem(0)
+        first, second = (Question.of(problem).ask(explainer, model, 0) for _ in range(2))
+        assert np.array_equal(first, second)
+        assert first.any()
+    memory: dict = {}
+    for size in (1, 2):
+        butfor.explain(model, data, [0, 1], RemoveSubgraph(size=size, epochs=3, memory=memory), node_type="paper")
+    assert len(memory) == 2

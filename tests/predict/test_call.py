@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCN
 
 import butfor
-from butfor.errors import ButforError, InputError, ModelError
+from butfor.errors import InputError, ModelError
 from butfor.problem.goal import Goal
 from butfor.problem.target import Pair
 from butfor.testing import random_problem
@@ -40,20 +40,40 @@ def test_a_model_of_another_task_is_refused(model: torch.nn.Module, target: obje
         butfor.explain(model.eval(), SMALL, target)
 
 
-def test_links_in_a_graph_of_several_types_are_refused() -> None:
+class WithDecoder(Convs):
+    def encode(self, x_dict, edge_index_dict):
+        return self.first(x_dict, edge_index_dict)
+
+    def decode(self, z, edge_label_index):
+        return z["author"][edge_label_index[0]].sum(-1)
+
+
+@pytest.mark.parametrize(
+    ("node_type", "message"),
+    [
+        (
+            None,
+            r"which the two ends of a link are of \('author' or 'paper' or 'venue'\): node_type=\('author', 'venue'\)",
+        ),
+        (("author", "writes", "paper"), "say which the two ends of a link are of"),
+        (("author", "cat"), "node type 'cat' is not in this graph"),
+        (("author", "venue"), r"venue 3 is not in this graph \(0 to 1\)"),
+        ("venue", r"venue 3 is not in this graph \(0 to 1\)"),
+    ],
+)
+def test_links_between_types_that_are_not_there_are_refused(node_type: object, message: str) -> None:
     data = library(0)
-    with pytest.raises(ButforError, match="link"):
-        butfor.explain(build("SAGE", 0, data), data, Pair(0, 1))
+    with pytest.raises(InputError, match=message):
+        butfor.explain(WithDecoder("SAGE").eval(), data, Pair(0, 3), goal=Goal(threshold=0.0), node_type=node_type)
 
-    class WithDecoder(Convs):
-        def encode(self, x_dict, edge_index_dict):
-            return self.first(x_dict, edge_index_dict)
 
-        def decode(self, z, edge_label_index):
-            return z["author"][edge_label_index[0]].sum(-1)
-
-    with pytest.raises(InputError, match="only nodes can be explained"):
-        butfor.explain(WithDecoder("SAGE").eval(), data, Pair(0, 1), goal=Goal(threshold=0.0))
+def test_models_of_nodes_of_several_types_are_refused_for_other_tasks() -> None:
+    data = library(0)
+    model = build("SAGE", 0, data)
+    with pytest.raises(ModelError, match="does not say how it predicts links"):
+        butfor.explain(model, data, Pair(0, 1), node_type="paper")
+    with pytest.raises(ModelError, match=r"returns a dictionary \(.*paper.*\), and a whole graph is asked"):
+        butfor.explain(model, data)
 
 
 def test_a_node_type_in_a_graph_of_one_is_refused() -> None:

@@ -95,8 +95,7 @@ def test_a_mask_of_nodes_is_of_the_predicted_type() -> None:
         (4, "paper", r"paper 4 is not in this graph \(0 to 3\)"),
         (-1, "paper", r"paper -1 is not in this graph \(0 to 3\)"),
         (torch.tensor([True]), "paper", r"mask has shape \(1,\), but the graph has 4 nodes"),
-        (None, None, "in a graph of several node types only nodes can be explained"),
-        (None, "paper", "in a graph of several node types only nodes can be explained"),
+        (None, "paper", "node_type is 'paper', but a whole graph is asked about; leave it out, or say which paper"),
     ],
 )
 def test_targets_that_do_not_fit_are_refused(target: object, node_type: str | None, message: str) -> None:

@@ -119,9 +119,9 @@ BAD_FIELDS: dict[str, list[Any]] = {
     "model_id": WORDS,
     "alternatives": [None, 1, [1], [[]], [[["delete", 1.5, 2]]]],
     "necessity": [1, [1], [[1]], [[["delete", 1, 2], 0]], [[["delete", 1, 2], 1.5]], [[["delete", 1, 2], True]]],
-    "node_type": [1, ["a"]],
+    "node_type": [1, ["a"], ["a", 2], ["a", "b", "c"]],
     "note": WORDS,
-    "names": [None, 1, [1], [[1]], [["1", "a"]], [[1, 2]], [[-1, "a"]], [[True, "a"]], [[1.0, "a"]]],
+    "names": [None, 1, [1], [[1]], [["1", "a"]], [[1, 2]], [[-1, "a"]], [[True, "a"]], [[1.0, "a"]], [[1, "a", 2]]],
     "seconds": [*NUMBERS, None],
     "versions": [None, 1, [], {"a": 1}, {"a": None}],
     "hops": [-1, 1.0, True, "2", LARGE, [1]],
@@ -184,6 +184,7 @@ def test_results_without_a_field(tmp_path: Path, field: str) -> None:
         {**NOTHING, "status": "found"},
         {"target": [1, 2]},
         {"task": "link"},
+        {"node_type": ["author", "paper"]},
     ],
 )
 def test_results_that_contradict_themselves(tmp_path: Path, change: dict[str, Any]) -> None:

@@ -91,9 +91,10 @@ def _result(path: Path, found: "Sequence[Counterfactual]", given: dict[str, str]
 
 def _name(result: "Counterfactual") -> str:
     """The target as the command line names it: the id of a node, the two ids of a link, the number of a graph."""
+    kinds = result.node_type if isinstance(result.node_type, tuple) else (result.node_type,) * 2
     if isinstance(result.target, tuple):
-        return "-".join(map(result.name, result.target))
-    return str(result.target) if result.task == "graph" else result.name(result.target)
+        return "-".join(map(result.name, result.target, kinds))
+    return str(result.target) if result.task == "graph" else result.name(result.target, kinds[0])
 
 
 def _check_picture(out: Path, force: bool) -> None:

@@ -115,26 +115,37 @@ class Edits:
         return np.concatenate([self.neighbourhood.edge_index, self.new_ends.T], axis=1)
 
     @cached_property
+    def all_columns(self) -> NDArray[np.int64]:
+        """For each of `all_ends` its column in the whole graph; -1 - r if it is new and of relation number r."""
+        return np.concatenate([self.neighbourhood.columns, -1 - self._new[1]])
+
+    @cached_property
+    def _new(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """The columns of the edges that edits may add: ends, relations, and the edit of each."""
+        ends, relation, whose = self.graph.both_ways(self.added.ends, self.added.relation)
+        return ends, relation, self.added.edit[whose]
+
+    @property
     def new_ends(self) -> NDArray[np.int64]:
-        """The edges that edits may add, in an undirected graph in both directions: positions, one row each."""
-        return self.both_ways(self.added.ends)
+        """The edges that edits may add, in both directions where they have two: positions, one row each."""
+        return self._new[0]
+
+    @property
+    def new_edit(self) -> NDArray[np.int64]:
+        """The edit that adds each of `new_ends`."""
+        return self._new[2]
 
     @cached_property
     def visible(self) -> NDArray[np.bool_]:
         """Which of `all_ends` can matter to the target at all (see `Neighbourhood.visible`)."""
         return self.neighbourhood.visible(self.all_ends)
 
-    def both_ways(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Edges as columns, those of the other direction behind."""
-        return ends if self.graph.directed else np.concatenate([ends, ends[:, ::-1]])
-
     def present(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which of `all_ends` are there, for each row of chosen edits."""
         kept = ~chosen[:, self.edit_of]
         if not len(self.added.edit):
             return kept
-        new = chosen[:, np.resize(self.added.edit, len(self.new_ends))]
-        return np.concatenate([kept, new], axis=1)
+        return np.concatenate([kept, chosen[:, self.new_edit]], axis=1)
 
     def permits(self, sets: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which packed edit sets are allowed as sets: not too many edits, no feature set twice, nothing cut off."""
@@ -208,9 +219,9 @@ class Edits:
         ids = self.neighbourhood.nodes
         deletions = self.deleted.records(self.graph, mine, ids) + self.deleted_outside.records(self.graph, mine, None)
         return (
-            *sorted(deletions, key=lambda one: (one.relation or (), one.source, one.target)),
-            *sorted(self.added.records(mine, ids)),
-            *sorted(self.changes.records(mine, ids)),
+            *sorted(deletions, key=lambda one: (one.relation or (), one)),
+            *sorted(self.added.records(self.graph, mine, ids), key=lambda one: (one.relation or (), one)),
+            *sorted(self.changes.records(self.graph, mine, ids), key=lambda one: (one.node_type or "", one)),
         )
 
     @property

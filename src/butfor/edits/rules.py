@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
+    from torch import Tensor
 
     from butfor.edits.space import EditSpace
-    from butfor.graph.edge_keys import Edge, EdgeKey
+    from butfor.graph.edge_keys import Edge, EdgeKey, Relation
     from butfor.graph.graph import Graph
     from butfor.graph.neighbourhood import Neighbourhood
 
@@ -44,6 +45,8 @@ class Rules:
         prices: for each column, the cost of its edge's deletion; None where all cost 1.
         group_of: the group that an edge is deleted with.
         given_pairs: the pairs of nodes that the user allows to be joined, with their costs.
+        joinable: the relations that edges may be added to.
+        carries: what an added edge carries; where that depends on its relation, by the names of all relations.
     """
 
     graph: Graph
@@ -53,6 +56,8 @@ class Rules:
     prices: NDArray[np.float64] | None
     group_of: dict[EdgeKey, str]
     given_pairs: dict[EdgeKey, float]
+    joinable: set[int]
+    carries: dict[str, Any]
 
     @classmethod
     def of(cls, space: EditSpace, graph: Graph, model_reads: Collection[str] = ()) -> Rules:
@@ -64,8 +69,6 @@ class Rules:
         """
         if space.max_edits is not None:
             check_whole(space.max_edits, "max_edits", 1)
-        if graph.types is not None and (space.add or space.feature_rules):
-            raise InputError("in a graph of several node types only edges can be deleted: leave out add and features")
         columns = EdgeColumns(graph)
         stays = _staying(space, columns)
         group_of: dict[EdgeKey, str] = {}
@@ -83,9 +86,11 @@ class Rules:
         prices = _prices(space, columns, given)
         for rule in space.feature_rules:
             rule.check(graph)
+        joinable = _joinable(space, graph, given)
+        carries = _carries(space, graph)
         if space.add:
-            _check_carried(space, graph, model_reads)
-        return cls(graph, space, columns, stays, prices, group_of, given)
+            _check_carried(carries, graph, joinable, model_reads)
+        return cls(graph, space, columns, stays, prices, group_of, given, joinable, carries)
 
     @property
     def only_deletes(self) -> bool:
@@ -128,10 +133,12 @@ class Rules:
                 (name if space.names_groups else "", keys(group)) for name, group in space.named_groups.items()
             ),
             "add": repr(space.add) if isinstance(space.add, Within) else keys(space.add),
-            "carries": sorted((name, torch.as_tensor(value).tolist()) for name, value in space.carries.items()),
+            "carries": sorted((name, _plain(value)) for name, value in self.carries.items()),
             "features": sorted(repr(rule.plain) for rule in space.feature_rules),
             "limits": (space.max_edits, space.keep_connected),
         }
+        if isinstance(space.add, Within) and space.add.relations is not None:
+            rules["joinable"] = sorted(self.joinable)
         return text_fingerprint(repr(rules))
 
     def joins(self, near: Neighbourhood) -> tuple[dict[EdgeKey, float], str]:
@@ -139,7 +146,8 @@ class Rules:
 
         Only the nodes of ``near`` and their distances count.
         """
-        return self.space.add.pairs(self.graph, near) if isinstance(self.space.add, Within) else (self.given_pairs, "")
+        add = self.space.add
+        return add.pairs(self.graph, near, self.joinable) if isinstance(add, Within) else (self.given_pairs, "")
 
     def edits(
         self,
@@ -173,7 +181,7 @@ class Rules:
             num_edges=len(number),
             added=added[0],
             changes=changes,
-            carries=self.space.carries,
+            carries=self.carries,
             outside=outside,
             deleted_outside=deleted_outside,
             max_edits=self.space.max_edits,
@@ -277,10 +285,46 @@ def _new_pairs(space: EditSpace, graph: Graph) -> list[EdgeKey]:
     keys = list(dict.fromkeys(map(graph.edge_key, space.add)))
     for key in keys:
         if graph.has_edge(key):
-            raise InputError(f"add names {key[1]}–{key[2]}, which is an edge of this graph already")
+            raise InputError(f"add names {shown_edge(graph.edge(key))}, which is an edge of this graph already")
         if key[1] == key[2]:
-            raise InputError(f"add names {key[1]}–{key[2]}; a node cannot be joined to itself")
+            raise InputError(f"add names {shown_edge(graph.edge(key))}; a node cannot be joined to itself")
     return keys
+
+
+def _joinable(space: EditSpace, graph: Graph, pairs: Iterable[EdgeKey]) -> set[int]:
+    """The relations that edges may be added to."""
+    if not isinstance(space.add, Within):
+        return {key[0] for key in pairs}
+    named = space.relations if space.add.relations is None else space.add.relations
+    if named is not None:
+        return {graph.relation(one) for one in named}
+    return {0} if graph.types is None else set(graph.types.forward.tolist())
+
+
+def _carries(space: EditSpace, graph: Graph) -> dict[str, Any]:
+    """What an added edge carries, by field; where relations differ, for each of them and for its reverse.
+
+    Raises:
+        InputError: a relation is not in the graph.
+    """
+    carries: dict[str, Any] = {}
+    for name, value in space.carries.items():
+        if not isinstance(value, dict):
+            carries[name] = value
+            continue
+        numbers = {graph.relation(relation): given for relation, given in value.items()}
+        assert graph.types is not None
+        relations = zip(graph.types.relations, graph.types.forward.tolist(), strict=True)
+        # One that is named itself has the last word.
+        carries[name] = {one: numbers[forward] for one, forward in relations if forward in numbers} | value
+    return carries
+
+
+def _plain(value: Any) -> Any:
+    """What an added edge carries as plain data, whatever it was given as."""
+    if isinstance(value, dict):
+        return sorted((relation, _plain(one)) for relation, one in value.items())
+    return torch.as_tensor(value).tolist()
 
 
 def _prices(space: EditSpace, columns: EdgeColumns, given_pairs: dict[EdgeKey, float]) -> NDArray[np.float64] | None:
@@ -316,27 +360,43 @@ def _prices(space: EditSpace, columns: EdgeColumns, given_pairs: dict[EdgeKey, f
     return prices
 
 
-def _check_carried(space: EditSpace, graph: Graph, model_reads: Collection[str]) -> None:
+def _check_carried(
+    carries: Mapping[str, Any], graph: Graph, joinable: Iterable[int], model_reads: Collection[str]
+) -> None:
     """Refuse additions where it is not known what an added edge carries.
 
     Raises:
         InputError: the model reads something of its edges that was not given for added ones.
     """
-    for name, value in space.carries.items():
-        if not bool(torch.as_tensor(value).isfinite().all()):
-            raise InputError(f"carries gives {name} the value {value}; give finite numbers")
-    for name in model_reads:
-        values = graph.edge_fields()[name]
-        if name not in space.carries and not (name == "edge_weight" and values.dim() == 1):
-            raise InputError(
-                f"the model reads {name}, and nothing says what an added edge carries there; give "
-                f"EditSpace(carries={{{name!r}: ...}}) with a value of shape {tuple(values.shape[1:])}"
-            )
-        if name in space.carries and torch.as_tensor(space.carries[name]).shape != values.shape[1:]:
-            raise InputError(
-                f"carries gives {name} the shape {tuple(torch.as_tensor(space.carries[name]).shape)}, but edges "
-                f"have {tuple(values.shape[1:])}"
-            )
+    for name, value in carries.items():
+        for one in value.values() if isinstance(value, dict) else [value]:
+            if not bool(torch.as_tensor(one).isfinite().all()):
+                raise InputError(f"carries gives {name} the value {one}; give finite numbers")
+    for relation in sorted({*joinable, *(int(graph.reverse[one]) for one in joinable)} - {-1}):
+        known = graph.edge_fields(relation)
+        for name in model_reads:
+            if name in known:
+                _check_shape(
+                    carries, name, known[name], None if graph.types is None else graph.types.relations[relation]
+                )
+
+
+def _check_shape(carries: Mapping[str, Any], name: str, values: Tensor, relation: Relation | None) -> None:
+    """Refuse what does not fit beside the values of a field that edges have."""
+    said = carries.get(name)
+    said = said.get(relation) if isinstance(said, dict) else said
+    edges = "edges" if relation is None else f"edges of {relation}"
+    if said is None and not (name == "edge_weight" and values.dim() == 1):
+        an_edge = "an added edge" if relation is None else f"an added edge of {relation}"
+        raise InputError(
+            f"the model reads {name}, and nothing says what {an_edge} carries there; give "
+            f"EditSpace(carries={{{name!r}: ...}}) with a value of shape {tuple(values.shape[1:])}"
+        )
+    if said is not None and torch.as_tensor(said).shape != values.shape[1:]:
+        raise InputError(
+            f"carries gives {name} the shape {tuple(torch.as_tensor(said).shape)}, but {edges} have "
+            f"{tuple(values.shape[1:])}"
+        )
 
 
 def _edges_of(graph: Graph, near: Neighbourhood) -> tuple[Deletions, NDArray[np.int64]]:
@@ -359,4 +419,5 @@ def _additions(near: Neighbourhood, joins: Mapping[EdgeKey, float], first: int) 
     position = {int(node): at for at, node in enumerate(near.nodes)} if joins else {}
     keys = [key for key in joins if key[1] in position and key[2] in position]
     ends = np.array([(position[u], position[v]) for _, u, v in keys], dtype=np.int64).reshape(-1, 2)
-    return Additions(ends, first + np.arange(len(keys))), keys
+    relation = np.array([key[0] for key in keys], dtype=np.int64)
+    return Additions(ends, first + np.arange(len(keys)), relation), keys

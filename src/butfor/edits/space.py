@@ -14,6 +14,7 @@ from butfor.boundary.arguments import as_items, as_plain, check_whole, is_number
 from butfor.boundary.json_values import shown
 from butfor.edits.addition import Within
 from butfor.edits.change import Features
+from butfor.edits.edge_edit import as_relation
 from butfor.edits.per_edge import PerEdge, is_per_edge
 from butfor.errors import InputError
 
@@ -46,11 +47,13 @@ class EditSpace:
         allowed: if given, the only edges that may go, in the same forms.
         costs: what the deletion or addition of an edge costs, where it is not 1; a group by its name.
         delete: False if no edge may be deleted.
-        relations: if given, the only edge types that may go; both directions of an edge count as one type.
+        relations: if given, the only edge types that may go; both directions of an edge count as one type. `Within`
+            adds edges of these types too, unless it names others.
         groups: edges that go together or not at all: one edit, at cost 1 or what ``costs`` says of the group.
-        add: pairs of nodes that may be joined, or `Within`; by default none.
+        add: pairs of nodes that may be joined, written as edges are, or `Within`; by default none.
         carries: what an added edge carries where edges carry something: ``{"edge_attr": [0.0, 1.0]}``. By default an
-            added edge has weight 1.
+            added edge has weight 1. In a graph of several node types relations may differ:
+            ``{"edge_attr": {("user", "pays", "shop"): [0.0, 1.0]}}``; a relation's reverse carries the same.
         features: which features may change; by default none.
         max_edits: the largest number of edits in an answer; a group is one edit.
         keep_connected: no answer may cut off one part of the target's neighbourhood from another. Paths that leave
@@ -63,8 +66,8 @@ class EditSpace:
     delete: bool = True
     relations: Collection[Relation] | None = None
     groups: Mapping[str, Collection[Edge]] | Sequence[Collection[Edge]] = ()
-    add: Collection[tuple[int, int]] | Within = ()
-    carries: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
+    add: Collection[Edge] | Within = ()
+    carries: Mapping[str, Any] = field(default_factory=dict)
     features: Features | Sequence[Features] = ()
     max_edits: int | None = None
     keep_connected: bool = False
@@ -89,17 +92,21 @@ class EditSpace:
             raise InputError(f"features is {shown(self.features)}; give butfor.Features(...), or several")
         set_(self, "features", tuple(rules))
         if self.relations is not None:
-            set_(self, "relations", tuple(_relation(one) for one in as_items(self.relations, "relations")))
+            set_(self, "relations", tuple(as_relation(one) for one in as_items(self.relations, "relations")))
         for name in ("delete", "keep_connected"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} is {shown(getattr(self, name))}; give True or False")
         if self.max_edits is not None:
             check_whole(self.max_edits, "max_edits")
-        if not isinstance(self.carries, Mapping) or None in map(_shape, self.carries.values()):
+        by_field = dict(self.carries) if isinstance(self.carries, Mapping) else {"": None}
+        by_field = {name: _by_relation(value) for name, value in by_field.items()}
+        values = [one for some in by_field.values() for one in (some.values() if isinstance(some, dict) else [some])]
+        if None in map(_shape, values):
             raise InputError(
                 f"carries is {shown(self.carries)}; give numbers or lists of them by field, such as "
                 "{'edge_attr': [0, 1]}"
             )
+        set_(self, "carries", by_field)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> EditSpace:
@@ -183,11 +190,27 @@ def _priced(pair: Any) -> tuple[Any, Any]:
     if isinstance(cost, PerEdge):
         return priced, cost
     if isinstance(priced, (list, tuple)) and len(priced) == 3 and all(isinstance(part, str) for part in priced):
-        relation = _relation(priced)
+        relation = as_relation(priced)
         return relation, PerEdge.of(cost, f"costs of {relation}", relation)
     if not is_number(cost):
         raise InputError(f"costs gives {shown(priced)} the cost {shown(cost)}; give a number")
     return priced if isinstance(priced, str) else _edge(priced, "costs"), cost
+
+
+def _by_relation(value: Any) -> Any:
+    """What added edges carry by their relation, given as a dictionary or, from JSON, as pairs; other values as is."""
+    pairs = list(value.items()) if isinstance(value, Mapping) else value
+    if (
+        not isinstance(pairs, list)
+        or not pairs
+        or not all(_is_pair(pair) and _is_pair(pair[0], 3, str) for pair in pairs)
+    ):
+        return value
+    return {as_relation(relation): carried for relation, carried in pairs}
+
+
+def _is_pair(value: Any, length: int = 2, of: type = object) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) == length and all(isinstance(one, of) for one in value)
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:
@@ -215,7 +238,7 @@ def _chosen(given: Any, role: str) -> tuple[Edge | PerEdge, ...]:
     if is_per_edge(given):
         return (PerEdge.of(given, role),)
     if isinstance(given, Mapping):
-        return tuple(PerEdge.of(values, role, _relation(relation)) for relation, values in given.items())
+        return tuple(PerEdge.of(values, role, as_relation(relation)) for relation, values in given.items())
     return tuple(
         PerEdge.of(one, role) if isinstance(one, (str, PerEdge)) else _edge(one, role) for one in as_items(given, role)
     )
@@ -241,12 +264,4 @@ def _edge(one: Any, role: str) -> Edge:
         ends.append(int(end))
     if not relation:
         return ends[0], ends[1]
-    return _relation(relation[0]), ends[0], ends[1]
-
-
-def _relation(name: Any) -> Relation:
-    if isinstance(name, (list, tuple)) and len(name) == 3 and all(isinstance(part, str) for part in name):
-        return tuple(name)
-    raise InputError(
-        f"{shown(name)} is no relation; give its source type, name and target type: ('user', 'pays', 'shop')"
-    )
+    return as_relation(relation[0]), ends[0], ends[1]

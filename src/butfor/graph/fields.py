@@ -9,6 +9,7 @@ import torch
 if TYPE_CHECKING:
     from torch import Tensor
     from torch_geometric.data import Data
+    from torch_geometric.data.storage import EdgeStorage, NodeStorage
 
 __all__ = ["EDGE_FIELDS", "edge_fields", "node_fields"]
 
@@ -18,8 +19,8 @@ EDGE_FIELDS = ("edge_weight", "edge_attr", "edge_type")
 _ANNOTATIONS = ("x", "y", "batch", "ptr", "edge_index", "node_motif", "node_ids")
 
 
-def node_fields(data: Data) -> dict[str, Tensor]:
-    """What the nodes of a graph of one type have besides features and labels: positions, say."""
+def node_fields(data: Data | NodeStorage) -> dict[str, Tensor]:
+    """What the nodes of one type have besides features and labels: positions, say."""
     found = {name: data[name] for name in data.keys()}  # noqa: SIM118 (a Data iterates over pairs)
     return {
         name: value.detach()
@@ -33,7 +34,7 @@ def node_fields(data: Data) -> dict[str, Tensor]:
     }
 
 
-def edge_fields(data: Data) -> dict[str, Tensor]:
-    """What the edges of a graph of one type carry: weights, attributes, types."""
-    found = {name: getattr(data, name, None) for name in EDGE_FIELDS}
+def edge_fields(data: Data | EdgeStorage) -> dict[str, Tensor]:
+    """What the edges of one type carry: weights, attributes, types."""
+    found = {name: data.get(name) for name in EDGE_FIELDS}
     return {name: value.detach() for name, value in found.items() if value is not None}

@@ -40,8 +40,10 @@ def graph_fingerprint(data: Data | HeteroData) -> str:
     tensors: dict[str, Tensor]
     if isinstance(data, HeteroData):
         stores = {**dict(data.node_items()), **dict(data.edge_items())}
-        names = ("x", "edge_index", *EDGE_FIELDS)
+        names = ("x", "edge_index", *EDGE_FIELDS, "batch")
         tensors = {f"{kind}{name}": one[name] for kind, one in stores.items() for name in names if name in one}
+        for kind, one in data.node_items():
+            tensors |= {f"{kind}{name}": value for name, value in sorted(node_fields(one).items())}
     else:
         tensors = {
             "edge_index": data.edge_index,

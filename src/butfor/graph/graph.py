@@ -96,16 +96,43 @@ class Graph:
     @property
     def device(self) -> torch.device:
         """Where its tensors are."""
-        device: torch.device = next(iter(self.data.edge_stores)).edge_index.device
-        return device
+        return self.features(0).device
 
-    def node_fields(self) -> dict[str, Tensor]:
-        """What the nodes of a graph of one type have besides features and labels."""
-        return node_fields(self.data)
+    def attribute(self, name: str, node_type: str | None = None) -> Any:
+        """What the graph, or one of its node types, has under this name; None where it has nothing."""
+        if self.types is None:
+            return self.data.get(name)
+        return getattr(self.data, name, None) if node_type is None else self.data[node_type].get(name)
 
-    def edge_fields(self) -> dict[str, Tensor]:
-        """What the edges of a graph of one type carry: weights, attributes, types."""
-        return edge_fields(self.data)
+    def node_fields(self, kind: int = 0) -> dict[str, Tensor]:
+        """What the nodes of a type, by its number, have besides features and labels."""
+        return node_fields(self.data if self.types is None else self.data[self.types.node_types[kind]])
+
+    def edge_fields(self, relation: int = 0) -> dict[str, Tensor]:
+        """What the edges of a relation carry: weights, attributes, types."""
+        return edge_fields(self.data if self.types is None else self.data[self.types.relations[relation]])
+
+    def features(self, kind: int) -> Tensor:
+        """The features of the nodes of a type, by its number; 0 in a graph of one type."""
+        return self.x if self.types is None else self.data[self.types.node_types[kind]].x.detach()
+
+    @property
+    def node_starts(self) -> NDArray[np.int64]:
+        """The number of the first node of each type, and of all nodes."""
+        return np.array([0, self.num_nodes]) if self.types is None else self.types.node_starts
+
+    def kinds(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The number of each node's type."""
+        return np.searchsorted(self.node_starts, nodes, side="right") - 1
+
+    def node_name(self, node: int) -> str:
+        """What a node is called in a message: "node 3", "paper 3"."""
+        return f"node {node}" if self.types is None else " ".join(map(str, self.types.local(node)))
+
+    @cached_property
+    def reverse(self) -> NDArray[np.int64]:
+        """For each relation the one that holds the other direction of its edges; -1 where edges have but one."""
+        return np.array([-1 if self.directed else 0]) if self.types is None else self.types.reverse
 
     def check_node(self, node: int) -> int:
         """``node`` if it is in the graph.
@@ -180,6 +207,30 @@ class Graph:
         which = order[place]
         found = np.flatnonzero((place >= 0) & (wanted[which] == numbers))
         return columns[found], which[found]
+
+    def edge(self, key: EdgeKey) -> Edge:
+        """The edge of a key as a user names it."""
+        relation, source, target = key
+        if self.types is None:
+            return source, target
+        return self.types.relations[relation], self.types.local(source)[1], self.types.local(target)[1]
+
+    def key(self, relation: int, source: int, target: int) -> EdgeKey:
+        """The key of an edge of a forward relation, given by the numbers of its nodes."""
+        turned = self.reverse[relation] == relation and source > target
+        return (relation, target, source) if turned else (relation, source, target)
+
+    def both_ways(
+        self, ends: NDArray[np.int64], relation: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Edges as columns, the other directions behind: the ends and relation of each column, and whose it is."""
+        back = self.reverse[relation]
+        turned = np.flatnonzero(back >= 0)
+        return (
+            np.concatenate([ends, ends[turned, ::-1]]),
+            np.concatenate([relation, back[turned]]),
+            np.concatenate([np.arange(len(ends)), turned]),
+        )
 
     def has_edge(self, key: EdgeKey) -> bool:
         """Whether there is such an edge."""
@@ -282,10 +333,10 @@ class Graph:
     def _senders(self, joins: Collection[EdgeKey], flow: Flow) -> dict[int, list[int]]:
         """The nodes from which added edges would bring messages, by the node that receives them."""
         into: dict[int, list[int]] = {}
-        for _, u, v in joins:
-            for source, target in ((u, v),) if self.directed else ((u, v), (v, u)):
-                sender, receiver = (source, target) if flow == "source_to_target" else (target, source)
-                into.setdefault(receiver, []).append(sender)
+        keys = np.array(list(joins), dtype=np.int64)
+        for source, target in self.both_ways(keys[:, 1:], keys[:, 0])[0].tolist():
+            sender, receiver = (source, target) if flow == "source_to_target" else (target, source)
+            into.setdefault(receiver, []).append(sender)
         return into
 
     def _whole(self, targets: tuple[int, ...], reached: NDArray[np.int64], hops: NDArray[np.int64]) -> Neighbourhood:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torch_geometric.data import HeteroData
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from torch_geometric.data import Data
+    from torch_geometric.data import Data, HeteroData
+    from torch_geometric.data.storage import NodeStorage
 
-__all__ = ["OwnIds", "names_of"]
+__all__ = ["Name", "OwnIds", "names_of"]
+
+# The number of a node and its own id; in a graph of several node types also its type, within which it is numbered.
+Name = tuple[int, str] | tuple[int, str, str]
 
 
 class OwnIds:
@@ -21,8 +23,8 @@ class OwnIds:
         self._ids = ids
 
     @classmethod
-    def of(cls, data: Data) -> OwnIds | None:
-        """The ids of a graph; None where it has none, or something else under that name."""
+    def of(cls, data: Data | NodeStorage) -> OwnIds | None:
+        """The ids of a graph's nodes, or of those of one type; None where there are none, or something else."""
         ids: Any = data.get("node_ids")
         is_list = isinstance(ids, (list, tuple)) or getattr(ids, "ndim", None) == 1
         return cls(ids) if is_list and len(ids) == data.num_nodes else None
@@ -35,7 +37,17 @@ class OwnIds:
         return len(self._ids)
 
 
-def names_of(data: Data | HeteroData, nodes: Iterable[int]) -> tuple[tuple[int, str], ...]:
-    """These nodes, each once and in order, with the ids they have of their own; nothing where they have none."""
-    ids = None if isinstance(data, HeteroData) else OwnIds.of(data)
-    return () if ids is None else tuple((node, ids[node]) for node in sorted(set(nodes)))
+def names_of(data: Data | HeteroData, nodes: Iterable[tuple[int, str | None]]) -> tuple[Name, ...]:
+    """These nodes, each once and in order, with the ids they have of their own; nothing where they have none.
+
+    In a graph of several node types a node is its number within its type, and that type.
+    """
+    found: list[Name] = []
+    known: dict[str | None, OwnIds | None] = {}
+    for node, kind in sorted(set(nodes), key=lambda one: (one[1] or "", one[0])):
+        if kind not in known:
+            known[kind] = OwnIds.of(data if kind is None else data[kind])
+        ids = known[kind]
+        if ids is not None:
+            found.append((node, ids[node]) if kind is None else (node, ids[node], kind))
+    return tuple(found)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from butfor.boundary.arguments import is_whole
 from butfor.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,7 +25,8 @@ class Types:
     """Nodes are numbered type after type, and edge columns relation after relation.
 
     A relation that holds another one's edges turned round (as ``ToUndirected`` makes them) is its reverse, and a
-    relation that is its own reverse is undirected: in both cases the two directions of an edge are one edge.
+    relation that is its own reverse is undirected: in both cases the two directions of an edge are one edge. Of a
+    relation without edges only the name tells: ``rev_buys`` is the reverse of ``buys``.
 
     Attributes:
         node_types: the types of nodes.
@@ -56,21 +59,35 @@ class Types:
         undirected = np.zeros(len(relations), dtype=bool)
         ways = [_keys(part, int(starts[-1])) for part in parts]
         for i, (there, back) in enumerate(ways):
-            undirected[i] = np.array_equal(there, back)
+            undirected[i] = len(there) > 0 and np.array_equal(there, back)
             if undirected[i]:
                 continue
             # Each relation has one reverse; of several that fit, the one that is named so.
             free = [j for j in range(i) if not undirected[j] and (forward == j).sum() == 1 and forward[j] == j]
-            fits = [j for j in free if np.array_equal(ways[j][0], back)]
+            turned = [j for j in free if (relations[j][2], relations[j][0]) == (relations[i][0], relations[i][2])]
+            fits = [j for j in turned if np.array_equal(ways[j][0], back)]
             named = [j for j in fits if relations[i][1] == f"rev_{relations[j][1]}"]
-            forward[i] = next(iter(named + fits), i)
+            forward[i] = next(iter(named + (fits if len(there) else [])), i)
         edge_index = np.concatenate(parts, axis=1) if parts else np.empty((2, 0), dtype=np.int64)
         return cls(node_types, starts, relations, edge_starts, forward, undirected), edge_index
+
+    @cached_property
+    def reverse(self) -> NDArray[np.int64]:
+        """For each relation the one that holds the other direction of its edges: itself if it is undirected, or -1."""
+        numbers = np.arange(len(self.relations))
+        reverse = np.where(self.undirected, numbers, -1)
+        back = np.flatnonzero(self.forward != numbers)
+        reverse[back], reverse[self.forward[back]] = self.forward[back], back
+        return reverse
 
     def local(self, node: int | np.integer) -> tuple[str, int]:
         """The type of a node, and its number within it."""
         kind = int(np.searchsorted(self.node_starts, node, side="right")) - 1
         return self.node_types[kind], int(node - self.node_starts[kind])
+
+    def relations_of(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The number of the relation of each edge column; an edge that is added is column -1 - r of relation r."""
+        return np.where(columns < 0, -1 - columns, np.searchsorted(self.edge_starts, columns, side="right") - 1)
 
     def number(self, kind: str, node: int) -> int:
         """A node's number in the whole graph.
@@ -81,7 +98,7 @@ class Types:
         if kind not in self.node_types:
             raise InputError(f"node type {kind!r} is not in this graph ({', '.join(self.node_types)})")
         first, last = self.node_starts[self.node_types.index(kind) :][:2]
-        if not 0 <= node < last - first:
+        if not is_whole(node) or not 0 <= node < last - first:
             raise InputError(f"{kind} {node} is not in this graph (0 to {last - first - 1})")
         return int(first + node)
 

@@ -49,25 +49,37 @@ def validate(data: Data | HeteroData) -> None:
     edge_index = _edge_index(data)
     nodes = _features(data).size(0)
     _check_range(edge_index, nodes)
+    _check_store(data, nodes, edge_index.size(1))
+
+
+def _check_store(data: Any, nodes: int, edges: int) -> None:
+    """Refuse attributes of a graph, or of one of its types, that do not fit its nodes and edges."""
     for key in data.keys():  # noqa: SIM118 (a Data iterates over pairs)
         value = data[key]
         if isinstance(value, Tensor):
-            _check_attribute(key, value, nodes, edge_index.size(1))
+            _check_attribute(key, value, nodes, edges)
         elif value is not None and (key == "y" or key.endswith("_mask")):
             raise GraphError(f"{key} is a {type(value).__name__}, but must be a tensor of numbers")
-        elif key == "class_names" and not isinstance(value, (list, tuple)):
-            raise GraphError(f"class_names is a {type(value).__name__}, but must be a list of names")
+        elif key == "class_names":
+            _check_names(value)
         elif key in ("edge_attr", "edge_weight", "edge_type") and value is not None:
             raise GraphError(f"{key} is a {type(value).__name__}, but must be a tensor with a row for each edge")
+
+
+def _check_names(value: Any) -> None:
+    if value is not None and not isinstance(value, (list, tuple)):
+        raise GraphError(f"class_names is a {type(value).__name__}, but must be a list of names")
 
 
 def _validate_types(data: HeteroData) -> None:
     """The same for a graph of several node types, type by type."""
     if not data.node_types:
         raise GraphError("this graph is empty: it has no node types")
+    _check_names(getattr(data, "class_names", None))
     for name in data.node_types:
         try:
-            _features(data[name])
+            count = _features(data[name]).size(0)
+            _check_store(data[name], count, count)
         except GraphError as error:
             raise GraphError(f"node type {name!r}: {error}") from None
     for relation in data.edge_types:
@@ -85,6 +97,7 @@ def _validate_types(data: HeteroData) -> None:
                     raise GraphError(
                         f"edge {edge} {end} {kind} {int(edge_index[row, edge])}, but there are {kind} 0 to {count - 1}"
                     )
+            _check_store(data[relation], edge_index.size(1), edge_index.size(1))
         except GraphError as error:
             raise GraphError(f"relation {relation}: {error}") from None
 

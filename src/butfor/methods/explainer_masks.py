@@ -28,9 +28,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch_geometric.explain import Explainer, ExplainerAlgorithm
 
+    from butfor.graph.edge_keys import Relation, TargetType
+    from butfor.predict.predictor import Predictor
     from butfor.problem.problem import Problem
 
 __all__ = ["Question", "described"]
+
+
+SIDE_BY_SIDE = (
+    "RemoveSubgraph asks one of PyG's explainers, which mask edges of several types only in layers that have one for "
+    "each relation, as HeteroConv and to_hetero make them; use Greedy or Exact"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,22 +46,28 @@ class Question:
     """What one of PyG's explainers is asked about one target.
 
     Attributes:
-        x: the features of the neighbourhood.
+        x: the features of the neighbourhood; in a graph of several node types by type, and so are edges.
         edge_index: its edges, also those that cannot matter, self-loops last.
         arguments: what else the model is given.
+        node_type: in a graph of several node types, the type of the target.
+        relations: in such a graph, the relations that are explained: PyG refuses to mask those that do not matter.
         index: the row of the model's output that is explained; None for all.
         setting: how PyG is told what kind of model this is.
         lower: whether the model returns one number and the answer is that it lies below the threshold.
-        columns: for each edge here its column in the neighbourhood.
+        columns: for each edge that is explained its column in the neighbourhood.
+        num_columns: how many columns that has.
     """
 
-    x: Tensor
-    edge_index: Tensor
+    x: Any
+    edge_index: Any
     arguments: dict[str, Any]
     index: int | None
     setting: dict[str, str]
     lower: bool
     columns: NDArray[np.int64]
+    num_columns: int
+    node_type: TargetType | None = None
+    relations: tuple[Relation, ...] = ()
 
     @classmethod
     def of(cls, problem: Problem) -> Question:
@@ -63,12 +77,10 @@ class Question:
             InputError: PyG's explainers cannot be asked about such a graph or model.
         """
         predictor, near = problem.predictor, problem.edits.neighbourhood
-        if problem.graph.types is not None or (
-            predictor.task == "link" and "edge_label_index" not in predictor.call.takes
-        ):
+        if predictor.task == "link" and "edge_label_index" not in predictor.call.takes:
             raise InputError(
-                "RemoveSubgraph asks one of PyG's explainers, which want a graph of one type and a model that can be "
-                "called as model(x, edge_index, ...); use Greedy or Exact"
+                "RemoveSubgraph asks one of PyG's explainers, which want a model that can be called as "
+                "model(x, edge_index, ...); use Greedy or Exact"
             )
         # Layers that see to self-loops themselves put them last, and PyG does not always follow with the mask.
         columns = np.argsort(near.edge_index[0] == near.edge_index[1], kind="stable")
@@ -82,7 +94,7 @@ class Question:
         if predictor.task == "link":
             arguments["edge_label_index"] = inputs.target_rows.T
         if predictor.call.wants_batch:
-            arguments["batch"] = inputs.batch
+            arguments[predictor.call.batch_name] = inputs.batch
         index = None if predictor.task == "graph" else 0 if predictor.task == "link" else int(inputs.target_rows[0, 0])
         setting = {
             "mode": "multiclass_classification" if predictor.threshold is None else "regression",
@@ -90,7 +102,26 @@ class Question:
             "return_type": "probs" if predictor.probabilities else "raw",
         }
         lower = predictor.threshold is not None and problem.before == 0
-        return cls(inputs.x, inputs.edge_index, arguments, index, setting, lower, columns)
+        relations: tuple[Relation, ...] = ()
+        if problem.graph.types is not None:
+            types = problem.graph.types
+            kinds = np.searchsorted(types.edge_starts, edited.columns, side="right") - 1
+            matter = [kind for kind in np.unique(kinds).tolist() if _matters(predictor, edited, kinds == kind)]
+            relations = tuple(types.relations[kind] for kind in matter)
+            # The masks will come relation by relation.
+            columns = np.concatenate([columns[:0], *(columns[kinds == kind] for kind in matter)])
+        return cls(
+            x=inputs.x,
+            edge_index=inputs.edge_index,
+            arguments=arguments,
+            index=index,
+            setting=setting,
+            lower=lower,
+            columns=columns,
+            num_columns=near.num_columns,
+            node_type=predictor.node_type,
+            relations=relations,
+        )
 
     def digest(self, model: nn.Module, algorithm: ExplainerAlgorithm, seed: int) -> str:
         """A hash of all that the answer depends on, as far as model and explainer show it."""
@@ -99,7 +130,7 @@ class Question:
         digest = hashlib.sha256(
             repr((model_fingerprint(model), explainer, seed, self.index, self.setting, self.lower)).encode()
         )
-        add_tensors(digest, {"x": self.x, "edge_index": self.edge_index, **self.arguments})
+        add_tensors(digest, _flat({"x": self.x, "edge_index": self.edge_index, **self.arguments}))
         return digest.hexdigest()
 
     def explainer(self, algorithm: ExplainerAlgorithm, model: nn.Module) -> Explainer:
@@ -114,7 +145,7 @@ class Question:
             for kind in ("model", "phenomenon"):
                 try:
                     return Explainer(
-                        _Called(model, tuple(self.arguments), self.lower),
+                        _Called(model, tuple(self.arguments), self.lower, self.node_type, self.edge_index),
                         algorithm,
                         explanation_type=kind,
                         edge_mask_type="object",
@@ -136,29 +167,36 @@ class Question:
         """
         from torch_geometric.explain import CaptumExplainer
 
+        values = np.zeros(self.num_columns)
+        if not len(self.columns):
+            return values
         # PyG's explainers leave marks on the layers they explain, and keep what they did last.
         model, algorithm = copy.deepcopy(model).eval(), copy.deepcopy(algorithm)
         explainer = self.explainer(algorithm, model)
         # Captum's hooks want gradients everywhere, also before the first edge comes into play.
-        x = (
-            self.x.clone().requires_grad_()
-            if isinstance(algorithm, CaptumExplainer) and self.x.is_floating_point()
-            else self.x
-        )
+        x = _with_gradients(self.x) if isinstance(algorithm, CaptumExplainer) else self.x
         with preserved(model), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
             # And it tells of every one that it sets.
             warnings.filterwarnings("ignore", module=r"captum\.")
             torch.manual_seed(seed)
             try:
-                explanation = explainer(x, self.edge_index, **self.target(explainer), **self._given)
+                explanation = explainer(x, self._edges, **self.target(explainer), **self._given)
             except Exception as error:
+                if isinstance(self.x, dict) and "does not require grad" in str(error):
+                    raise InputError(SIDE_BY_SIDE) from error
                 raise _failure(algorithm, model, error) from error
-        mask = explanation.get("edge_mask")
+        mask = _mask(explanation, self._edges)
         if mask is None:
             raise ModelError(f"{type(algorithm).__name__} gives no edge mask, so there are no edges to rank")
-        values = np.empty(len(self.columns))
         values[self.columns] = mask.detach().cpu().double().numpy()
         return values
+
+    @property
+    def _edges(self) -> Any:
+        """The edges that are explained."""
+        if not isinstance(self.edge_index, dict):
+            return self.edge_index
+        return {relation: self.edge_index[relation] for relation in self.relations}
 
     @property
     def _given(self) -> dict[str, Any]:
@@ -168,7 +206,7 @@ class Question:
         """What a phenomenon is: here also what the model predicts."""
         if explainer.explanation_type.value == "model":
             return {}
-        prediction = explainer.get_prediction(self.x, self.edge_index, **self.arguments)
+        prediction = explainer.get_prediction(self.x, self._edges, **self.arguments)
         return {"target": explainer.get_target(prediction)}
 
 
@@ -179,13 +217,52 @@ class _Called(nn.Module):
     makes it large, and the question is what keeps it where it is.
     """
 
-    def __init__(self, model: nn.Module, names: tuple[str, ...], lower: bool) -> None:
+    def __init__(
+        self, model: nn.Module, names: tuple[str, ...], lower: bool, node_type: TargetType | None, edges: Any
+    ) -> None:
         super().__init__()
-        self.model, self.names, self.lower = model, names, lower
+        self.model, self.names, self.lower, self.node_type, self.edges = model, names, lower, node_type, edges
 
-    def forward(self, x: Tensor, edge_index: Tensor, *values: Any, **named: Any) -> Tensor:
-        out: Tensor = self.model(x, edge_index, **dict(zip(self.names, values, strict=False)), **named)
-        return -out if self.lower else out
+    def forward(self, x: Any, edge_index: Any, *values: Any, **named: Any) -> Tensor:
+        if isinstance(edge_index, dict):
+            # With the relations that are not explained, in the order of the graph.
+            edge_index = {relation: edge_index.get(relation, ends) for relation, ends in self.edges.items()}
+        out: Any = self.model(x, edge_index, **dict(zip(self.names, values, strict=False)), **named)
+        scores: Tensor = out[self.node_type] if isinstance(out, dict) else out
+        return -scores if self.lower else scores
+
+
+def _matters(predictor: Predictor, edited: EditedBatch, columns: NDArray[np.bool_]) -> bool:
+    """Whether the model says anything else without these columns."""
+    without = replace(edited, edge_index=edited.edge_index[:, ~columns], columns=edited.columns[~columns])
+    with preserved(predictor.model), torch.no_grad():
+        try:
+            return not torch.equal(predictor(edited), predictor(without))
+        except ModelError:
+            return True
+
+
+def _flat(tensors: dict[str, Any]) -> dict[str, Tensor]:
+    """Tensors by their names; those of a dictionary by its name and their keys."""
+    flat: dict[str, Tensor] = {}
+    for name, value in tensors.items():
+        flat |= {f"{name}{key}": one for key, one in value.items()} if isinstance(value, dict) else {name: value}
+    return flat
+
+
+def _with_gradients(x: Any) -> Any:
+    if isinstance(x, dict):
+        return {kind: _with_gradients(features) for kind, features in x.items()}
+    return x.clone().requires_grad_() if x.is_floating_point() else x
+
+
+def _mask(explanation: Any, edge_index: Any) -> Tensor | None:
+    """The mask of all edges, relation by relation; None if there is none."""
+    if not isinstance(edge_index, dict):
+        found: Tensor | None = explanation.get("edge_mask")
+        return found
+    masks = explanation.collect("edge_mask", True)
+    return torch.cat([masks[relation] for relation in edge_index]) if set(masks) == set(edge_index) else None
 
 
 def described(explainer: ExplainerAlgorithm) -> str:

@@ -110,7 +110,7 @@ class ModelOracle(Oracle):
         """
         relevant = np.zeros(len(edits) + 1, dtype=bool)
         relevant[edits.changes.edit] = True
-        owner = np.concatenate([edits.edit_of, np.resize(edits.added.edit, len(edits.new_ends))])
+        owner = np.concatenate([edits.edit_of, edits.new_edit])
         relevant[owner[edits.visible]] = True
         return relevant[:-1]
 

@@ -16,6 +16,7 @@ from butfor.problem.target import Pair, target_nodes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from butfor.edits.change import Change
     from butfor.graph.csr import Flow
     from butfor.graph.edge_keys import EdgeKey
     from butfor.graph.graph import Graph
@@ -72,7 +73,7 @@ class Excerpt:
         """
         targets = _targets(result, graph)
         gone, new = _edit_keys(result, graph)
-        changes = [graph.check_node(change.node) for change in result.changes]
+        changes = [_node(change, graph) for change in result.changes]
         touched = np.unique([*(node for key in (*gone, *new) for node in key[1:]), *changes]).astype(np.int64)
         near = _neighbourhood(result, graph, targets, touched, new)
         size = near.num_nodes
@@ -105,10 +106,11 @@ class Excerpt:
             pairs=pairs,
             role=role[inside],
             relation=relation,
-            arrows=np.full(len(pairs), result.directed) if graph.types is None else ~graph.types.undirected[relation],
+            # A line has two directions if its relation has, except for the link that is explained.
+            arrows=np.where(role[inside] == PREDICTED, result.directed, graph.reverse[relation] != relation),
             loops=position[loops][position[loops] >= 0],
             changed=np.unique([at[node] for node in changes if node in at]).astype(np.int64),
-            notes=_notes(result, at),
+            notes=_notes(result, changes, at),
             all_nodes=max(size, result.nodes),
             all_edges=max(len(keys), result.edges),
         )
@@ -142,10 +144,17 @@ def adjacency(num_nodes: int, pairs: NDArray[np.int64]) -> csr_array:
 
 def _targets(result: Counterfactual, graph: Graph) -> tuple[int, ...]:
     if isinstance(result.target, tuple):
-        return target_nodes(Pair(*result.target), graph, "link", None)
+        return target_nodes(Pair(*result.target), graph, "link", result.node_type)
     if result.task == "graph":
         return ()
     return target_nodes(result.target, graph, "node", result.node_type)
+
+
+def _node(change: Change, graph: Graph) -> int:
+    """The number in the graph of the node that a change is about."""
+    if graph.types is None or change.node_type is None:
+        return graph.check_node(change.node)
+    return graph.types.number(change.node_type, change.node)
 
 
 def _edit_keys(result: Counterfactual, graph: Graph) -> tuple[list[EdgeKey], list[EdgeKey]]:
@@ -254,12 +263,12 @@ def _most_central(num_nodes: int, pairs: NDArray[np.int64]) -> int:
     return int(np.lexsort([np.arange(num_nodes), far.sum(axis=1), far.max(axis=1), -reached.sum(axis=1)])[0])
 
 
-def _notes(result: Counterfactual, at: dict[int, int]) -> dict[int, list[str]]:
+def _notes(result: Counterfactual, changes: list[int], at: dict[int, int]) -> dict[int, list[str]]:
     notes: dict[int, list[str]] = {}
-    for change in result.changes:
-        if change.node in at:
+    for change, node in zip(result.changes, changes, strict=True):
+        if node in at:
             words = f"feature {change.feature}: {change.before:g} → {change.after:g}"
-            notes.setdefault(at[change.node], []).append(words)
+            notes.setdefault(at[node], []).append(words)
     for node in list(notes)[NOTED:]:
         del notes[node]
     for node, lines in notes.items():

@@ -62,7 +62,7 @@ def frame(
 def _caption(result: Counterfactual, excerpt: Excerpt) -> str:
     words = [result.verdict]
     if len(excerpt.nodes) < excerpt.all_nodes:
-        changed = {change.node for change in result.changes}
+        changed = {(change.node_type, change.node) for change in result.changes}
         counted = [
             (len(excerpt.nodes), excerpt.all_nodes, "nodes"),
             (int((excerpt.removed | (excerpt.role == OTHER)).sum()), excerpt.all_edges, "edges"),
@@ -134,29 +134,34 @@ def _legend(
         borderaxespad=0,
         frameon=False,
         fontsize=8.5,
-        title=appearance.kind,
+        title=appearance.title,
         title_fontproperties={"size": 8.5, "weight": "bold"},
         alignment="left",
         handlelength=2.4,
     )
     for text, (_, name) in zip(legend.get_texts(), entries, strict=True):
         short = name if len(name) <= CLASS_NAME else f"{name[: CLASS_NAME - 1].rstrip()}…"
-        text.set(text=short, **plain(INK))
+        text.set(text=short, weight="bold" if name == appearance.second_title else "normal", **plain(INK))
     legend.get_title().set(**plain(INK))
     return legend
 
 
 def _kind_entries(appearance: Appearance, excerpt: Excerpt, styles: dict[int, Style]) -> list[tuple[Any, str]]:
-    """Legend entries for the classes or node types."""
-    if not appearance.kind:
+    """Legend entries for the classes or node types, or for both."""
+    if not appearance.title:
         return []
     # If there are too many to list, the kinds of targets and edited nodes come first.
     sought = set(appearance.kinds(excerpt.nodes[[*excerpt.targets, *excerpt.ends]]).tolist())
-    listed = sorted(sorted(styles, key=lambda kind: kind not in sought)[:LISTED_CLASSES])
+    shown = [kind for kind in styles if not appearance.is_type(kind) or not appearance.shows_both]
+    listed = sorted(sorted(shown, key=lambda kind: kind not in sought)[:LISTED_CLASSES])
     entries = [(_dot(styles[kind]), appearance.kind_name(kind)) for kind in listed]
-    if len(styles) > LISTED_CLASSES:
-        entries.append((_dot(BLANK, 0), f"and {len(styles) - LISTED_CLASSES} more"))
-    return [*entries, (_dot(BLANK, 0), "")]
+    if len(shown) > LISTED_CLASSES:
+        entries.append((_dot(BLANK, 0), f"and {len(shown) - LISTED_CLASSES} more"))
+    space = (_dot(BLANK, 0), "")
+    if appearance.shows_both:
+        types = [(_dot(style), name) for name, style in appearance.type_styles(excerpt.nodes)]
+        entries = [*types, space, (_dot(BLANK, 0), appearance.second_title), *entries] if entries else types
+    return [*entries, space]
 
 
 def _mark_entries(result: Counterfactual, excerpt: Excerpt) -> list[tuple[Any, str]]:

@@ -48,7 +48,7 @@ FORMATS = ("png", "svg", "pdf")
 NAMED = 60
 # An id with more letters than this is written below its node instead of inside it.
 INSIDE = 5
-# Removed edges show the names of their relations if there are at most this many.
+# Removed and added edges show the names of their relations if there are at most this many.
 RELATIONS = 8
 # The directions from a node in which a note about it may be placed, the best first.
 DIRECTIONS = np.array([(1, 0), (-1, 0), (0, 1), (0, -1), (1, 0.6), (-1, 0.6), (1, -0.6), (-1, -0.6)])
@@ -63,7 +63,8 @@ def draw(
 ) -> Figure:
     """Draw the target, its neighbourhood and the edits.
 
-    Nodes are coloured by the class predicted for them on the intact graph, or by their type where there are several.
+    Nodes are coloured by the class predicted for them on the intact graph. Where there are several node types their
+    shapes are those of their types, and colours too if no classes are predicted for nodes.
     If the neighbourhood has more than ``max_nodes`` nodes, only the nodes of edits and those nearest the target are
     shown, and the caption says what is left out. The same result gives the same picture.
 
@@ -129,7 +130,8 @@ def save(figure: Figure, path: Path) -> None:
 def _draw_graph(axes: Axes, appearance: Appearance, excerpt: Excerpt, styles: Sequence[Style]) -> None:
     names = _visible_names(appearance, excerpt)
     radius = _radii(excerpt, names)
-    types = appearance.graph.types if excerpt.removed.sum() <= RELATIONS else None
+    edited = excerpt.removed | excerpt.added
+    types = appearance.graph.types if edited.sum() <= RELATIONS else None
     points = _positions(excerpt, radius, (axes.get_xlim()[1], axes.get_ylim()[1]), 18 if types is None else 44)
     lines = _lines(points, radius, excerpt.pairs)
     _draw_loops(axes, points, radius, excerpt.loops)
@@ -137,8 +139,8 @@ def _draw_graph(axes: Axes, appearance: Appearance, excerpt: Excerpt, styles: Se
     _draw_nodes(axes, points, radius, excerpt, styles)
     _draw_names(axes, points, radius, appearance, excerpt, names, styles)
     if types is not None:
-        relations = [types.relations[relation][1] for relation in excerpt.relation[excerpt.removed]]
-        _draw_relations(axes, lines[excerpt.removed], relations)
+        relations = [types.relations[relation][1] for relation in excerpt.relation[edited]]
+        _draw_relations(axes, lines[edited], relations, excerpt.added[edited])
     _draw_notes(axes, points, radius, excerpt, lines)
 
 
@@ -315,10 +317,11 @@ def _draw_names(
             axes.text(x, y - radius[node] - 2, below, va="top", gid=gid, path_effects=_halo(), **font, **plain(INK))
 
 
-def _draw_relations(axes: Axes, lines: NDArray[np.float64], relations: Sequence[str]) -> None:
-    for (x, y), name in zip(lines.mean(axis=1), relations, strict=True):
+def _draw_relations(axes: Axes, lines: NDArray[np.float64], relations: Sequence[str], added: NDArray[np.bool_]) -> None:
+    for (x, y), name, is_new in zip(lines.mean(axis=1), relations, added, strict=True):
         look: dict[str, Any] = {"size": 7, "style": "italic", "zorder": 5, "gid": "relation"}
-        axes.text(x, y, name, ha="center", va="center", path_effects=_halo(), **look, **plain(REMOVED))
+        ink = plain(NEW if is_new else REMOVED)
+        axes.text(x, y, name, ha="center", va="center", path_effects=_halo(), **look, **ink)
 
 
 def _draw_notes(

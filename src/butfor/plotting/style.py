@@ -27,7 +27,9 @@ __all__ = [
     "STAR",
     "Style",
     "plain",
+    "plain_style",
     "styles_of",
+    "styles_of_classes_of_a_type",
     "styles_of_types",
 ]
 
@@ -78,6 +80,26 @@ def styles_of(classes: NDArray[np.int64], num_classes: int) -> dict[int, Style]:
 def styles_of_types(types: NDArray[np.int64]) -> dict[int, Style]:
     """A style for each node type that occurs: there are few, so both colour and shape tell them apart."""
     return {int(kind): (COLOURS[kind % len(COLOURS)], *SHAPES[kind % len(SHAPES)]) for kind in np.unique(types)}
+
+
+def plain_style(kind: int, blank: bool = False) -> Style:
+    """The look of a type where colours are for classes: its shape, grey, or white to stand for any class."""
+    return ("white" if blank else NO_CLASS[0], *SHAPES[kind % len(SHAPES)])
+
+
+def styles_of_classes_of_a_type(classes: NDArray[np.int64], kind: int, num_classes: int) -> dict[int, Style]:
+    """A style for each class that occurs, in the shape of the type: colours, and the same lighter if there are many."""
+    colours = [*COLOURS, *map(_lighter, COLOURS)]
+    looks = classes if num_classes <= len(colours) else range(len(classes))
+    return {
+        int(label): (colours[look % len(colours)], *SHAPES[kind % len(SHAPES)])
+        for label, look in zip(classes, looks, strict=True)
+    }
+
+
+def _lighter(colour: str) -> str:
+    """A colour mixed with white."""
+    return "#" + "".join(f"{(int(colour[at : at + 2], 16) + 255) // 2:02x}" for at in (1, 3, 5))
 
 
 def plain(colour: str) -> dict[str, Any]:

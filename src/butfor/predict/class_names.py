@@ -18,9 +18,8 @@ def class_names(predictor: Predictor) -> tuple[str, ...]:
         if predictor.task == "link":
             return "not linked", "linked"
         return f"at most {predictor.threshold:g}", f"above {predictor.threshold:g}"
-    data = predictor.graph.data
-    holder = data if predictor.node_type is None else data[predictor.node_type]
-    given = holder.get("class_names")
+    node_type = predictor.node_type if isinstance(predictor.node_type, str) else None
+    given = predictor.graph.attribute("class_names", node_type)
     named = [] if given is None else list(map(str, given))
     return (*named, *(f"class {label}" for label in range(len(named), predictor.num_classes)))
 

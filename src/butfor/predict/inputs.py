@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from dataclasses import fields as members
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+
+from butfor.edits.addition import carried
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +18,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from butfor.graph.graph import Graph
-    from butfor.graph.typed import Types
     from butfor.predict.batch import EditedBatch
 
 __all__ = ["Inputs", "cloned", "make_inputs", "with_noise"]
@@ -39,7 +41,7 @@ class Inputs:
     fields: dict[str, Any]
     target_rows: Tensor
     owner: Tensor
-    batch: Tensor
+    batch: Any
 
 
 def make_inputs(graph: Graph, edited: EditedBatch, names: Sequence[str]) -> Inputs:
@@ -53,23 +55,21 @@ def make_inputs(graph: Graph, edited: EditedBatch, names: Sequence[str]) -> Inpu
         return _typed_inputs(graph, edited, names, target_rows, owner)
     nodes = None if edited.nodes is None else torch.from_numpy(edited.nodes).to(device)
     x = graph.x.clone() if nodes is None else graph.x[nodes]
-    if len(edited.rows):
-        at = tuple(torch.from_numpy(part).to(device) for part in (edited.rows, edited.features))
-        x[at] = torch.from_numpy(edited.values).to(x)
+    _set(x, edited.rows, edited.features, edited.values)
     of_nodes, of_edges = graph.node_fields(), graph.edge_fields()
-    carried = {}
+    fields = {}
     for name in names:
         if name in of_edges:
-            carried[name] = _carried(of_edges[name], name, edited)
+            fields[name] = _carried(of_edges[name], edited.columns, carried(edited.carries, name))
         else:
-            carried[name] = of_nodes[name].clone() if nodes is None else of_nodes[name][nodes]
+            fields[name] = of_nodes[name].clone() if nodes is None else of_nodes[name][nodes]
     batch = owner
     if isinstance(graph.data.get("batch"), torch.Tensor):
         # Graphs that were joined before keep apart in every copy.
         own = graph.data.batch if nodes is None else graph.data.batch[nodes]
         batch = owner * (int(graph.data.batch.max()) + 1) + own
     return Inputs(
-        x, torch.from_numpy(np.ascontiguousarray(edited.edge_index)).to(device), carried, target_rows, owner, batch
+        x, torch.from_numpy(np.ascontiguousarray(edited.edge_index)).to(device), fields, target_rows, owner, batch
     )
 
 
@@ -87,7 +87,7 @@ def with_noise(inputs: Inputs, edited: EditedBatch, where: NDArray[np.bool_], gr
 
     if graph.types is None:
         return replace(inputs, x=changed(inputs.x, where))
-    kind = _kinds(graph.types, edited)
+    kind = _kinds(graph, edited)
     return replace(inputs, x={name: changed(x, where[kind == i]) for i, (name, x) in enumerate(inputs.x.items())})
 
 
@@ -97,13 +97,19 @@ def cloned(inputs: Inputs) -> Inputs:
     def copied(value: Any) -> Any:
         return {key: copied(one) for key, one in value.items()} if isinstance(value, dict) else value.clone()
 
-    return Inputs(*(copied(getattr(inputs, item.name)) for item in fields(inputs)))
+    return Inputs(*(copied(getattr(inputs, item.name)) for item in members(inputs)))
 
 
-def _kinds(types: Types, edited: EditedBatch) -> NDArray[np.int64]:
+def _kinds(graph: Graph, edited: EditedBatch) -> NDArray[np.int64]:
     """The number of the type that each row is of."""
-    nodes = np.arange(types.node_starts[-1]) if edited.nodes is None else edited.nodes
-    return np.searchsorted(types.node_starts, nodes, side="right") - 1
+    return graph.kinds(np.arange(graph.num_nodes) if edited.nodes is None else edited.nodes)
+
+
+def _set(x: Tensor, rows: NDArray[np.int64], features: NDArray[np.int64], values: NDArray[np.float64]) -> None:
+    """Change features where they are to be changed."""
+    if len(rows):
+        at = tuple(torch.from_numpy(part).to(x.device) for part in (rows, features))
+        x[at] = torch.from_numpy(values).to(x)
 
 
 def _typed_inputs(
@@ -112,35 +118,52 @@ def _typed_inputs(
     device, types = graph.device, graph.types
     assert types is not None
     nodes = np.arange(graph.num_nodes) if edited.nodes is None else edited.nodes
-    kind = _kinds(types, edited)
-    relation = np.searchsorted(types.edge_starts, edited.columns, side="right") - 1
+    kind = _kinds(graph, edited)
     # Where each row stands among those of its own type.
     order = np.argsort(kind, kind="stable")
     begins = np.searchsorted(kind[order], np.arange(len(types.node_types)))
     place = np.empty_like(order)
     place[order] = np.arange(len(order)) - begins[kind[order]]
-    local = nodes - types.node_starts[kind]
-    x = {
-        name: graph.data[name].x.detach()[torch.from_numpy(local[kind == number]).to(device)]
-        for number, name in enumerate(types.node_types)
-    }
+    x: dict[str, Tensor] = {}
+    batch: dict[str, Tensor] = {}
+    fields: dict[str, dict[Any, Tensor]] = {name: {} for name in names}
+    parts = _own_batches(graph)
+    for number, name in enumerate(types.node_types):
+        mine = kind == number
+        rows = torch.from_numpy(nodes[mine] - types.node_starts[number]).to(device)
+        x[name] = graph.features(number)[rows]
+        changed = kind[edited.rows] == number
+        _set(x[name], place[edited.rows[changed]], edited.features[changed], edited.values[changed])
+        batch[name] = owner[torch.from_numpy(mine).to(device)]
+        if parts is not None:
+            # Graphs that were joined before keep apart in every copy.
+            batch[name] = batch[name] * (max(int(one.max()) for one in parts) + 1) + parts[number][rows]
+        for field, values in graph.node_fields(number).items():
+            if field in fields:
+                fields[field][name] = values[rows]
+    relation = types.relations_of(edited.columns)
     edges: dict[Any, Tensor] = {}
-    carried: dict[str, dict[Any, Tensor]] = {name: {} for name in names}
-    for number, name in enumerate(types.relations):
+    for number, triple in enumerate(types.relations):
         mine = relation == number
-        edges[name] = torch.from_numpy(place[edited.edge_index[:, mine]]).to(device)
-        columns = torch.from_numpy(edited.columns[mine] - types.edge_starts[number]).to(device)
-        for field, values in carried.items():
-            stored = graph.data[name].get(field.removesuffix("_dict"))
-            if stored is not None:
-                values[name] = stored[columns]
-    return Inputs(x, edges, carried, torch.from_numpy(place).to(device)[target_rows], owner, owner)
+        edges[triple] = torch.from_numpy(place[edited.edge_index[:, mine]]).to(device)
+        columns = np.maximum(edited.columns[mine] - types.edge_starts[number], -1)
+        for field, values in graph.edge_fields(number).items():
+            if field in fields:
+                fields[field][triple] = _carried(values, columns, carried(edited.carries, field, triple))
+    return Inputs(x, edges, dict(fields), torch.from_numpy(place).to(device)[target_rows], owner, batch)
 
 
-def _carried(values: Tensor, name: str, edited: EditedBatch) -> Tensor:
-    """What the edges of some copies carry."""
-    columns = torch.from_numpy(edited.columns).to(values.device)
-    carried = values[columns.clamp(min=0)] if len(values) else values.new_empty(len(columns), *values.shape[1:])
-    if bool((edited.columns < 0).any()):
-        carried[columns < 0] = torch.as_tensor(edited.carries.get(name, 1.0)).to(values)
-    return carried
+def _own_batches(graph: Graph) -> list[Tensor] | None:
+    """The graph that each node of each type belongs to, if the graph is of several that were joined before."""
+    assert graph.types is not None
+    found = [graph.data[kind].get("batch") for kind in graph.types.node_types]
+    return found if all(isinstance(one, torch.Tensor) for one in found) else None
+
+
+def _carried(values: Tensor, columns: NDArray[np.int64], new: Any) -> Tensor:
+    """What edges carry by their columns; ``new`` for those whose column is negative, because they were added."""
+    at = torch.from_numpy(columns).to(values.device)
+    found = values[at.clamp(min=0)] if len(values) else values.new_empty(len(at), *values.shape[1:])
+    if bool((columns < 0).any()):
+        found[at < 0] = torch.as_tensor(new).to(values)
+    return found

@@ -81,9 +81,13 @@ def _surrounded(predictor: Predictor, asked: Sequence[Edits]) -> tuple[EditedBat
     degree = int(np.bincount(edited.edge_index.ravel()).max(initial=0))
     strangers = random.integers(edges, size=max(STRANGERS, degree + 1) if edges else 0)
     lone = random.integers(graph.num_nodes, size=(2, STRANGERS))
-    first = STRANGERS + 2 * len(strangers)
+    if graph.types is not None:
+        # A model may pool each type by itself, and count graphs by the last that has nodes of this type.
+        lone = np.concatenate([lone, np.tile(graph.node_starts[:-1], (2, 1))], axis=1)
+    alone = lone.shape[1]
+    first = alone + 2 * len(strangers)
     nodes = [lone[0], graph.edge_index[:, strangers].ravel(), edited.nodes]
-    ends = [STRANGERS + _meeting(graph, strangers), edited.edge_index + first]
+    ends = [alone + _meeting(graph, strangers), edited.edge_index + first]
     columns = [strangers, edited.columns]
     owner = [np.full(first, len(asked)), edited.owner]
     row = first
@@ -100,8 +104,8 @@ def _surrounded(predictor: Predictor, asked: Sequence[Edits]) -> tuple[EditedBat
         row += near.num_nodes
         total += len(new)
     nodes.append(lone[1])
-    owner.append(np.full(STRANGERS, len(asked)))
-    noise = np.ones(total + STRANGERS, dtype=bool)
+    owner.append(np.full(alone, len(asked)))
+    noise = np.ones(total + alone, dtype=bool)
     noise[first : first + len(edited.nodes)] = False
     # A model that is told which graph each node is of may expect them one after the other.
     order = np.concatenate(owner).argsort(kind="stable") if predictor.call.wants_batch else np.arange(len(noise))

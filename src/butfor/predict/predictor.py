@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from butfor.graph.csr import Flow
+    from butfor.graph.edge_keys import TargetType
     from butfor.graph.graph import Graph
     from butfor.predict.call import Task
     from butfor.predict.inputs import Inputs
@@ -88,7 +89,7 @@ class Predictor:
         graph: Graph,
         task: Task = "node",
         *,
-        node_type: str | None = None,
+        node_type: TargetType | None = None,
         threshold: float | None = None,
         probabilities: bool | None = None,
     ) -> Predictor:
@@ -118,7 +119,8 @@ class Predictor:
             probabilities = False
         else:
             if probabilities is None:
-                check_classes(out, sigmoids, graph.data.get("y") if graph.types is None else None, name)
+                labels = graph.attribute("y", call.node_type if isinstance(call.node_type, str) else None)
+                check_classes(out, sigmoids, labels, name)
             probabilities = are_probabilities(out, probabilities, name)
         depth = _depth(model, calls, graph)
         flows = {layer.flow for layer in layers.values()}
@@ -150,8 +152,8 @@ class Predictor:
         return self.call.task
 
     @property
-    def node_type(self) -> str | None:
-        """In a graph of several types, the type that is predicted."""
+    def node_type(self) -> TargetType | None:
+        """In a graph of several types, the type that is predicted; for links the types of their two ends."""
         return self.call.node_type
 
     @property
@@ -233,7 +235,7 @@ class Predictor:
 
 def _span(call: Call) -> tuple[int, int]:
     types = call.graph.types
-    if types is None or call.node_type is None:
+    if types is None or not isinstance(call.node_type, str):
         return 0, call.graph.num_nodes
     first, last = types.node_starts[types.node_types.index(call.node_type) :][:2]
     return int(first), int(last)
@@ -244,7 +246,11 @@ def _every_target(call: Call) -> NDArray[np.int64]:
     if call.task == "graph":
         return np.empty((1, 0), dtype=np.int64)
     if call.task == "link":
-        return np.array([[0, call.graph.num_nodes - 1]])
+        types = call.graph.types
+        if types is None or call.node_type is None:
+            return np.array([[0, call.graph.num_nodes - 1]])
+        source, target = (types.node_types.index(kind) for kind in call.node_type)
+        return np.array([[types.node_starts[source], types.node_starts[target + 1] - 1]])
     return np.arange(*_span(call))[:, None]
 
 

@@ -54,20 +54,23 @@ def _parameters(function: Any) -> Mapping[str, inspect.Parameter]:
         return {}
 
 
-def arguments(function: Any) -> set[str]:
-    """The names of what a function takes; of one with ``**kwargs`` also all that we could give it."""
+def arguments(function: Any, several_types: bool = False) -> set[str]:
+    """The names of what a function takes; of one with ``**kwargs`` also all that we could give it.
+
+    Not so where there are several types: HeteroConv and its like pass on to every layer what they are given.
+    """
     parameters = _parameters(function)
     names = set(parameters)
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+    if not several_types and any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         names |= {*EDGE_FIELDS, "batch", "edge_label_index"}
     return names
 
 
-def accepted(model: nn.Module) -> set[str]:
+def accepted(model: nn.Module, several_types: bool = False) -> set[str]:
     """The names of what a model takes, in ``forward`` or in ``encode``."""
-    names = arguments(model.forward) if _overrides_forward(model) else set()
+    names = arguments(model.forward, several_types) if _overrides_forward(model) else set()
     if has_decoder(model) and "edge_label_index" not in names:
-        names |= arguments(model.encode) - {"edge_label_index"}
+        names |= arguments(model.encode, several_types) - {"edge_label_index"}
     # PyG's ready-made models all name both, and refuse what their layers do not take.
     if isinstance(model, BasicGNN):
         if not model.supports_edge_weight:

@@ -113,7 +113,7 @@ class ProblemBuilder:
             if hops is None:
                 logits_after(self.predictor, edits, ())  # if it fails on the intact graph, it says why
                 name = type(self.predictor.model).__name__
-                what = " ".join(map(str, ("node", *target))) if target else "it"
+                what = " and ".join(map(self.graph.node_name, target)) if target else "it"
                 raise ModelError(
                     f"{name} gives {what} different scores on the same graph; "
                     "a model that draws random numbers in evaluation mode cannot be explained"

@@ -15,6 +15,7 @@ from butfor.graph.validate import check_plain
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from butfor.graph.edge_keys import TargetType
     from butfor.graph.graph import Graph
     from butfor.predict.call import Task
 
@@ -22,7 +23,10 @@ __all__ = ["Pair", "Target", "as_targets", "target_nodes", "task_of"]
 
 
 class Pair(NamedTuple):
-    """Two nodes, to ask why a link between them is predicted, or why not."""
+    """Two nodes, to ask why a link between them is predicted, or why not.
+
+    In a graph of several node types each is numbered within its type: ``node_type=("user", "item")``.
+    """
 
     source: int
     target: int
@@ -74,7 +78,7 @@ def task_of(target: Target) -> Task:
     return "link" if isinstance(target, Pair) else "node"
 
 
-def target_nodes(target: Target, graph: Graph, task: Task, node_type: str | None) -> tuple[int, ...]:
+def target_nodes(target: Target, graph: Graph, task: Task, node_type: TargetType | None) -> tuple[int, ...]:
     """The nodes of a target by their numbers in the graph.
 
     Raises:
@@ -87,8 +91,8 @@ def target_nodes(target: Target, graph: Graph, task: Task, node_type: str | None
         )
     if target is None:
         return ()
-    if isinstance(target, Pair):
-        return graph.check_node(target.source), graph.check_node(target.target)
-    if graph.types is not None and node_type is not None:
-        return (graph.types.number(node_type, target),)
-    return (graph.check_node(target),)
+    nodes = tuple(target) if isinstance(target, Pair) else (target,)
+    if graph.types is None or node_type is None:
+        return tuple(map(graph.check_node, nodes))
+    kinds = (node_type,) if isinstance(node_type, str) else node_type
+    return tuple(map(graph.types.number, kinds, nodes))

@@ -65,7 +65,9 @@ def assemble(settled: Settled, provenance: Provenance) -> Counterfactual:
     others = [other for other in proposal.alternatives if other != chosen] if settled.logits is not None else []
     alternatives = tuple(problem.edits.records(other) for other in others if verify(problem, other).reached)
     all_known = proposal.complete and chosen in proposal.candidates[:1] and len(alternatives) == len(others)
-    named = {node for some in (edits, *alternatives) for edit in some for node in edit.nodes}
+    named = {
+        one for some in (edits, *alternatives) for edit in some for one in zip(edit.nodes, edit.node_types, strict=True)
+    }
     return Counterfactual(
         target=_target(problem, provenance.number),
         status=status,
@@ -89,7 +91,7 @@ def assemble(settled: Settled, provenance: Provenance) -> Counterfactual:
         necessity=_necessity([edits, *alternatives]) if all_known else None,
         node_type=predictor.node_type,
         note=_note(problem, proposal),
-        names=names_of(problem.graph.data, {*problem.target, *named}),
+        names=names_of(problem.graph.data, {*(_local(problem, node) for node in problem.target), *named}),
         versions=versions(),
         hops=near.hops,
         flow=predictor.flow,
@@ -112,12 +114,16 @@ def _status(settled: Settled) -> Status:
 
 def _target(problem: Problem, number: int) -> int | tuple[int, int]:
     """What a target is called in its result."""
-    nodes, types = problem.target, problem.graph.types
+    nodes = [_local(problem, node)[0] for node in problem.target]
     if problem.predictor.task == "graph":
         return number
-    if problem.predictor.task == "link":
-        return nodes[0], nodes[1]
-    return nodes[0] if types is None else types.local(nodes[0])[1]
+    return (nodes[0], nodes[1]) if problem.predictor.task == "link" else nodes[0]
+
+
+def _local(problem: Problem, node: int) -> tuple[int, str | None]:
+    """A node's number within its type, and that type; None in a graph of one type."""
+    types = problem.graph.types
+    return (node, None) if types is None else types.local(node)[::-1]
 
 
 def _prediction(problem: Problem, logits: Tensor, context: PlotContext) -> Prediction:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from butfor.edits.edit import Edit
     from butfor.graph.csr import Flow
+    from butfor.graph.edge_keys import TargetType
+    from butfor.graph.node_names import Name
     from butfor.problem.method_record import MethodRecord
     from butfor.result.context import PlotContext
     from butfor.result.status import Prediction
@@ -64,10 +66,11 @@ class Counterfactual:
             asked for them.
         necessity: where all smallest sets are known, each edit that is in one of them with the share of
             them that contain it. Share 1: nothing as small does without it.
-        node_type: in a graph of several node types, that of the target.
+        node_type: in a graph of several node types, that of the target; of a link those of its two ends.
         note: anything unusual about this result.
-        names: where the graph's nodes have ids of their own (``data.node_ids``), those of the target and of the
-            ends of all edges named here: (position, id).
+        names: where the graph's nodes have ids of their own (``data.node_ids``, in a graph of several node types
+            ``data["paper"].node_ids``), those of the target and of the ends of all edges named here: (position, id),
+            or (position, id, node type).
         seconds: wall time, shared among the targets of a batch.
         versions: of the libraries that computed it.
         hops: how far the neighbourhood reaches; None where it is the whole graph, or not known.
@@ -95,9 +98,9 @@ class Counterfactual:
     model_id: str
     alternatives: tuple[tuple[Edit, ...], ...] = ()
     necessity: tuple[tuple[Edit, float], ...] | None = None
-    node_type: str | None = None
+    node_type: TargetType | None = None
     note: str = ""
-    names: tuple[tuple[int, str], ...] = ()
+    names: tuple[Name, ...] = ()
     seconds: float = field(default=0.0, compare=False)
     versions: dict[str, str] = field(default_factory=dict, compare=False)
     hops: int | None = None
@@ -155,18 +158,23 @@ class Counterfactual:
         """The changed features."""
         return tuple(edit for edit in self.edits if isinstance(edit, Change))
 
-    def name(self, node: int) -> str:
+    def name(self, node: int, node_type: str | None = None) -> str:
         """What the graph itself calls a node, as far as this result knows; else its position."""
-        return dict(self.names).get(node, str(node))
+        known = {(number, *kind): called for number, called, *kind in self.names}
+        return known.get((node,) if node_type is None else (node, node_type), str(node))
 
     @property
     def target_name(self) -> str:
-        """What the target is called: "node 17", "link 3–9", "graph 4"."""
+        """What the target is called: "node 17", "paper 17", "link 3–9", "graph 4"."""
         if isinstance(self.target, tuple):
-            return f"link {self.name(self.target[0])}{self._arrow}{self.name(self.target[1])}"
-        if self.task == "graph":
+            source, target = self.target
+            if not isinstance(self.node_type, tuple):
+                return f"link {self.name(source)}{self._arrow}{self.name(target)}"
+            first, last = self.node_type
+            return f"link {first} {self.name(source, first)} {self._arrow} {last} {self.name(target, last)}"
+        if self.task == "graph" or isinstance(self.node_type, tuple):
             return f"graph {self.target}"
-        return f"{self.node_type or 'node'} {self.name(self.target)}"
+        return f"{self.node_type or 'node'} {self.name(self.target, self.node_type)}"
 
     @property
     def called(self) -> str:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from butfor.edits.edit import Edit
     from butfor.graph.csr import Flow
+    from butfor.graph.edge_keys import TargetType
+    from butfor.graph.node_names import Name
 
 __all__ = ["READABLE", "SCHEMA", "from_dict", "to_dict"]
 
@@ -45,6 +47,7 @@ def to_dict(result: Any) -> dict[str, Any]:
         "alternatives": [[edit.plain for edit in other] for other in result.alternatives],
         "necessity": None if result.necessity is None else [[edit.plain, share] for edit, share in result.necessity],
         "names": [list(named) for named in result.names],
+        "node_type": list(result.node_type) if isinstance(result.node_type, tuple) else result.node_type,
         "versions": dict(result.versions),
     }
     return {"schema": SCHEMA, **plain}
@@ -171,9 +174,21 @@ def _necessity(plain: Any, name: str) -> tuple[tuple[Edit, float], ...]:
     return tuple((read_edit(edit), share) for (edit, _), share in zip(pairs, shares, strict=True))
 
 
-def _names(plain: Any, name: str) -> tuple[tuple[int, str], ...]:
-    pairs = [items(pair, name, 2) for pair in items(plain, name)]
-    return tuple((whole(node, f"a node of {name}"), text(called, f"a name of {name}")) for node, called in pairs)
+def _names(plain: Any, name: str) -> tuple[Name, ...]:
+    found: list[Name] = []
+    for one in items(plain, name):
+        typed = isinstance(one, (list, tuple)) and len(one) == 3
+        node, called, *kind = items(one, name, 3 if typed else 2)
+        pair = whole(node, f"a node of {name}"), text(called, f"a name of {name}")
+        found.append((*pair, text(kind[0], f"a node type of {name}")) if kind else pair)
+    return tuple(found)
+
+
+def _node_type(plain: Any, name: str) -> TargetType:
+    if not isinstance(plain, (list, tuple)):
+        return text(plain, name)
+    source, target = (text(end, name) for end in items(plain, name, 2))
+    return source, target
 
 
 def _versions(plain: Any, name: str) -> dict[str, str]:
@@ -242,7 +257,7 @@ _READ: dict[str, Callable[[Any, str], Any]] = {
     **dict.fromkeys(("space_id", "graph_id", "model_id", "note"), text),
     "alternatives": lambda plain, name: tuple(_edits(other, name) for other in items(plain, name)),
     "necessity": _or_none(_necessity),
-    "node_type": _or_none(text),
+    "node_type": _or_none(_node_type),
     "names": _names,
     "seconds": _amount,
     "versions": _versions,
@@ -267,6 +282,8 @@ def _contradiction(result: Any) -> str | None:
         return "an alternative without edits"
     if (result.task == "link") != isinstance(result.target, tuple):
         return f"its task is {result.task}"
+    if result.node_type is not None and (result.task == "link") != isinstance(result.node_type, tuple):
+        return f"its task is {result.task}, and its node type {result.node_type}"
     if done and result.lower_bound is None:
         return "something was found, and yet nothing could be"
     return None

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from torch_geometric.data import Data
 
+    from butfor.graph.edge_keys import TargetType
     from butfor.methods import Method
     from butfor.problem.goal import Goal
     from butfor.problem.method_record import MethodRecord
@@ -50,7 +51,7 @@ class Run:
     seed: int
     directed: bool
     task: str = "node"
-    node_type: str | None = None
+    node_type: TargetType | None = None
     defaults: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @classmethod

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch_geometric.data import HeteroData
 from torch_geometric.explain import HeteroExplanation
-from torch_geometric.nn import GATConv, HeteroConv, SAGEConv, to_hetero
+from torch_geometric.nn import GATConv, HeteroConv, SAGEConv, global_mean_pool, to_hetero
 
 import butfor
 from butfor.errors import InputError
@@ -123,8 +123,8 @@ def test_which_nodes_are_predicted_must_follow_or_be_said() -> None:
         explainer_of(model)(data.x_dict, data.edge_index_dict, index=0)
     explanation = explainer_of(model, node_type="paper")(data.x_dict, data.edge_index_dict, index=0)
     assert explanation.counterfactual == butfor.explain(model, data, 0, node_type="paper")
-    with pytest.raises(InputError, match="only nodes can be explained"):
-        explainer_of(model, level="graph")(data.x_dict, data.edge_index_dict, index=0)
+    with pytest.raises(InputError, match="node_type is 'paper', but a whole graph is asked about"):
+        explainer_of(model, level="graph", node_type="paper")(data.x_dict, data.edge_index_dict, index=0)
 
 
 class Attended(torch.nn.Module):
@@ -166,4 +166,99 @@ def test_what_edges_of_several_types_carry_goes_with_them() -> None:
     timed.forward = lambda x, edges, time_dict: Convs.forward(timed, x, edges)
     explain = explainer_of(timed)
     with pytest.raises(InputError, match="the model is given time_dict, a dict"):
-        explain(data.x_dict, data.edge_index_dict, index=0, time_dict={"paper": torch.ones(6)})
+        explain(data.x_dict, data.edge_index_dict, index=0, time_dict={"paper": torch.ones(5)})
+
+
+class Timed(Convs):
+    """Reads something else of its nodes, and normalises by graph."""
+
+    def forward(self, x_dict, edge_index_dict, time_dict=None, batch_dict=None):
+        out = super().forward(x_dict, edge_index_dict)
+        out = out if time_dict is None else out * time_dict["paper"]
+        return out if batch_dict is None else out - global_mean_pool(out, batch_dict["paper"])[batch_dict["paper"]]
+
+
+def test_what_nodes_of_several_types_have_goes_with_them() -> None:
+    data = two_types()
+    data["paper"].time = torch.linspace(-1, 1, 6)[:, None]
+    model = Timed(data)
+    for more in (
+        {"time_dict": data.collect("time")},
+        {"batch_dict": {"paper": torch.tensor([0, 0, 0, 1, 1, 1]), "author": torch.tensor([0, 0, 0, 1, 1])}},
+    ):
+        found = 0
+        for node in range(6):
+            explanation = explainer_of(model)(data.x_dict, data.edge_index_dict, index=node, **more)
+            result = explanation.counterfactual
+            before = model(data.x_dict, data.edge_index_dict, **more)[node].argmax()
+            kept = explanation.get_complement_subgraph()
+            after = model(kept.x_dict, kept.edge_index_dict, **more)[node].argmax()
+            assert (result.before.label, result.found) == (before, after != before)
+            found += result.found
+        assert found
+    with pytest.raises(InputError, match="a tensor for each node type is needed"):
+        explainer_of(model)(data.x_dict, data.edge_index_dict, index=0, batch_dict={"paper": torch.zeros(6).long()})
+
+
+def test_changed_features_of_several_types_are_in_the_node_masks() -> None:
+    data = two_types()
+    model = Convs(data)
+    space = butfor.EditSpace(features=butfor.Features(values=[-3.0, 3.0], within=1), delete=False)
+    explain = explainer_of(model, space=space, nodes="attributes")
+    seen = set()
+    for node in range(6):
+        explanation = explain(data.x_dict, data.edge_index_dict, index=node)
+        assert explanation.validate()
+        marked = {
+            (kind, *where) for kind, mask in explanation.node_mask_dict.items() for where in mask.nonzero().tolist()
+        }
+        changes = explanation.counterfactual.changes
+        assert marked == {(change.node_type, change.node, change.feature) for change in changes}
+        seen |= {change.node_type for change in changes}
+    assert seen
+
+
+class OneLayer(torch.nn.Module):
+    def __init__(self, data: HeteroData) -> None:
+        super().__init__()
+        self.layer = Convs(data).first
+
+
+class Linked(OneLayer):
+    def forward(self, x_dict, edge_index_dict, edge_label_index):
+        z = self.layer(x_dict, edge_index_dict)
+        return (z["author"][edge_label_index[0]] * z["paper"][edge_label_index[1]]).sum(-1)
+
+
+class Whole(OneLayer):
+    def forward(self, x_dict, edge_index_dict, batch_dict=None):
+        z = self.layer(x_dict, edge_index_dict)
+        pooled = [global_mean_pool(z[kind], None if batch_dict is None else batch_dict[kind]) for kind in z]
+        return sum(pooled)[:, :3]
+
+
+def test_links_and_graphs_of_several_types() -> None:
+    data = two_types()
+    linked, whole = Linked(data), Whole(data)
+    pairs = torch.cartesian_prod(torch.arange(5), torch.arange(6)).T.contiguous()
+    settings = {"level": "edge", "mode": "regression", "goal": butfor.Goal(threshold=0.0)}
+    explain = explainer_of(linked, node_type=("author", "paper"), **settings)
+    explanation = explain(data.x_dict, data.edge_index_dict, edge_label_index=pairs)
+    found = 0
+    for number, result in explanation.counterfactuals.items():
+        pair = butfor.Pair(*pairs[:, number].tolist())
+        assert result == butfor.explain(
+            linked, data, pair, goal=butfor.Goal(threshold=0.0), node_type=("author", "paper")
+        )
+        found += result.found
+    assert found
+    with pytest.raises(InputError, match="say which the two ends of a link are of"):
+        explainer_of(linked, **settings)(data.x_dict, data.edge_index_dict, edge_label_index=pairs)
+
+    none = {kind: torch.zeros(data[kind].num_nodes, dtype=torch.long) for kind in data.node_types}
+    for more in ({}, {"batch_dict": none}):
+        explanation = explainer_of(whole, level="graph")(data.x_dict, data.edge_index_dict, **more)
+        assert explanation.counterfactual == butfor.explain(whole, data)
+    several = {kind: torch.arange(data[kind].num_nodes) % 2 for kind in data.node_types}
+    with pytest.raises(InputError, match="several graphs of several node types; explain one of them at a time"):
+        explainer_of(whole, level="graph")(data.x_dict, data.edge_index_dict, batch_dict=several)

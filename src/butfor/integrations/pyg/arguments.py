@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Arguments", "call", "chosen_rows"]
 
-MADE_BY_BUTFOR = ("batch", "edge_label_index")
+MADE_BY_BUTFOR = ("batch", "batch_dict", "edge_label_index")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Arguments:
     Attributes:
         model: the user's model in a form that butfor can call: arguments that no edit changes are fixed.
         data: the graph, with the further attributes of its nodes and edges.
-        batch: the graph that each node belongs to, if it was given.
+        batch: the graph that each node belongs to, if it was given and there is one type of nodes.
         pairs: for link prediction, the pairs of nodes.
     """
 
@@ -53,9 +53,10 @@ class Arguments:
         """
         given, several_types = dict(copied(given)), isinstance(x, Mapping)
         # butfor makes these two arguments itself, for each batch of edited graphs.
-        batch = None if several_types else given.pop("batch", None)
+        called = "batch_dict" if "batch_dict" in given and several_types else "batch"
+        batch = given.pop(called, None)
         pairs = _pairs(given.pop("edge_label_index", None)) if task == "link" else None
-        own = [name for name, value in (("batch", batch), ("edge_label_index", pairs)) if value is not None]
+        own = [name for name, value in ((called, batch), ("edge_label_index", pairs)) if value is not None]
         # At other task levels they stay among the arguments and should not matter. If they do, the model predicts
         # something else for a part of the graph, and this is noticed.
         carried = {
@@ -64,11 +65,13 @@ class Arguments:
         fixed = {name: value for name, value in given.items() if name not in carried}
         make: Any = _hetero_graph if several_types else _graph
         data = make(copied(x), copied(edge_index), carried)
-        if batch is not None:
+        if several_types:
+            _set_batches(data, batch, task)
+        elif batch is not None:
             _check_batch(batch, int(data.num_nodes))
             if task != "graph":
                 data.batch = batch
-        return cls(_with_fixed(model, fixed, [*carried, *own]), data, batch, pairs)
+        return cls(_with_fixed(model, fixed, [*carried, *own]), data, None if several_types else batch, pairs)
 
 
 def call(model: nn.Module, task: Task, x: Any, edge_index: Any, given: Mapping[str, Any]) -> Tensor:
@@ -149,6 +152,24 @@ def _check_batch(batch: Any, nodes: int) -> None:
         raise InputError(f"batch holds {int(batch.min())}; graphs are counted from 0")
 
 
+def _set_batches(data: HeteroData, batch: Any, task: Task) -> None:
+    """Let the nodes of each type know which graph they belong to.
+
+    Raises:
+        InputError: it is not known for each node, or there are several graphs to explain.
+    """
+    if batch is None:
+        return
+    if not isinstance(batch, Mapping) or set(batch) != set(data.node_types):
+        raise InputError(f"batch is {_described(batch)}; a tensor for each node type is needed, by its name")
+    for kind, numbers in batch.items():
+        _check_batch(numbers, int(data[kind].num_nodes))
+        if task == "graph" and bool(numbers.any()):
+            raise InputError("there are several graphs of several node types; explain one of them at a time")
+        if task != "graph":
+            data[kind].batch = numbers
+
+
 def _may_be_carried(value: Any) -> bool:
     """Whether an argument may belong to nodes or edges; settings such as numbers and names do not."""
     return isinstance(value, Mapping) or (isinstance(value, Tensor) and value.dim() > 0)
@@ -174,10 +195,13 @@ def _hetero_graph(x: Mapping[str, Tensor], edge_index: Mapping[Any, Tensor], giv
     for relation, ends in edge_index.items():
         data[relation].edge_index = ends
     for name, value in given.items():
-        if not isinstance(value, Mapping) or name not in [f"{field}_dict" for field in EDGE_FIELDS]:
+        field = name.removesuffix("_dict")
+        if not isinstance(value, Mapping):
             raise _not_carried(name, value)
-        for relation, carried in value.items():
-            data[relation][name.removesuffix("_dict")] = carried
+        for kind, carried in value.items():
+            data[kind][field] = carried
+            if field not in EDGE_FIELDS and (kind not in x or field not in node_fields(data[kind])):
+                raise _not_carried(name, value)
     return data
 
 
@@ -188,9 +212,9 @@ def _described(value: Any) -> str:
 def _not_carried(name: str, value: Any) -> InputError:
     return InputError(
         f"the model is given {name}, {_described(value)}, and nothing says what becomes of it in an edited graph: what "
-        f"edges carry must be named {', '.join(EDGE_FIELDS)} (and _dict where there are several types), what nodes "
-        "have must have one row for each, be no label or mask, and there must be one type; make anything else an "
-        "attribute of the model"
+        f"edges carry must be named {', '.join(EDGE_FIELDS)}, what nodes have must have one row for each and be no "
+        "label or mask (with _dict after the name where there are several types); make anything else an attribute of "
+        "the model"
     )
 
 

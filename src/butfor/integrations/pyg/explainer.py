@@ -25,6 +25,7 @@ from butfor.session import Session, check_settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from butfor.graph.edge_keys import TargetType
     from butfor.graph.graph import Graph
     from butfor.methods import Method
     from butfor.predict.call import Task
@@ -74,7 +75,7 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         budget: what may be spent on each target.
         directed: whether the graph is directed; by default this is found out from the graph.
         node_type: in a graph of several node types, the type that is predicted; by default the only type with as many
-            nodes as the model has outputs.
+            nodes as the model has outputs. For links the types of their two ends, such as ``("user", "item")``.
         seed: the seed of methods that draw random numbers.
 
     Example:
@@ -98,7 +99,7 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         space: EditSpace | None = None,
         budget: Budget | None = None,
         directed: bool | None = None,
-        node_type: str | None = None,
+        node_type: TargetType | None = None,
         seed: int = 0,
     ) -> None:
         super().__init__()
@@ -174,8 +175,6 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
             GraphError: the graph is malformed.
         """
         task = TASKS[self.model_config.task_level]
-        if isinstance(x, dict) and task != "node":
-            raise InputError("in a graph of several node types only nodes can be explained: use task_level='node'")
         given = Arguments.of(model, task, x, edge_index, kwargs)
         out = call(model, task, x, edge_index, kwargs)
         wanted = chosen_rows(index, len(out), task)
@@ -191,7 +190,11 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
 
         results: dict[int, Counterfactual] = {}
         edge_mask = torch.zeros(data.num_edges, device=out.device)
-        node_mask = torch.zeros(0 if isinstance(x, dict) else x.shape, device=out.device)
+        # By type; a graph of one type has the type None.
+        node_mask = {
+            kind: torch.zeros(features.shape, device=out.device)
+            for kind, features in (x.items() if isinstance(x, dict) else [(None, x)])
+        }
         for part, numbers, targets in jobs:
             session = self._session(given.model, part.data, out, task, numbers[0])
             found = self._results(session, targets, out[numbers])
@@ -199,7 +202,8 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
             for result in found:
                 edge_mask[part.columns[_removed_columns(session.graph, result)]] = 1.0
                 for change in result.changes:
-                    node_mask[part.nodes[change.node], change.feature] = 1.0
+                    row = change.node if isinstance(x, dict) else part.nodes[change.node]
+                    node_mask[change.node_type][row, change.feature] = 1.0
 
         return self._explanation(data, edge_mask, node_mask, results)
 
@@ -220,7 +224,7 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
             model,
             data,
             task=task,
-            node_type=self._predicted_type(data, len(out)),
+            node_type=self._predicted_type(data, len(out)) if task == "node" else self.node_type,
             goal=goal,
             space=self.space,
             directed=self.directed,
@@ -228,7 +232,7 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
             number=number,
         )
 
-    def _predicted_type(self, data: Data | HeteroData, rows: int) -> str | None:
+    def _predicted_type(self, data: Data | HeteroData, rows: int) -> TargetType | None:
         if self.node_type is not None or not isinstance(data, HeteroData):
             return self.node_type
         sizes = {kind: int(data[kind].num_nodes) for kind in data.node_types}
@@ -260,19 +264,28 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         return session.explain_all(targets, self.method, self.budget, self.seed)
 
     def _explanation(
-        self, data: Data | HeteroData, edge_mask: Tensor, node_mask: Tensor, results: dict[int, Counterfactual]
+        self,
+        data: Data | HeteroData,
+        edge_mask: Tensor,
+        node_mask: dict[str | None, Tensor],
+        results: dict[int, Counterfactual],
     ) -> Explanation | HeteroExplanation:
+        config = self.explainer_config
+        kind_of_mask = config.node_mask_type
+        masks = {} if kind_of_mask is None else {kind: _mask_of_type(m, kind_of_mask) for kind, m in node_mask.items()}
         if isinstance(data, HeteroData):
-            masks = torch.split(edge_mask, [ends.size(1) for ends in data.edge_index_dict.values()])
+            parts = torch.split(edge_mask, [ends.size(1) for ends in data.edge_index_dict.values()])
             explanation = HeteroExplanation()
-            explanation.set_value_dict("edge_mask", dict(zip(data.edge_types, masks, strict=True)))
+            if config.edge_mask_type is not None:
+                explanation.set_value_dict("edge_mask", dict(zip(data.edge_types, parts, strict=True)))
+            if masks:
+                explanation.set_value_dict("node_mask", masks)
         else:
-            config = self.explainer_config
             explanation = Explanation()
             if config.edge_mask_type is not None:
                 explanation.edge_mask = edge_mask
-            if config.node_mask_type is not None:
-                explanation.node_mask = _mask_of_type(node_mask, config.node_mask_type)
+            if masks:
+                explanation.node_mask = masks[None]
         # Not a list, because PyG takes a list with as many items as there are edges for an attribute of the edges.
         explanation.counterfactuals = results
         if len(results) == 1:

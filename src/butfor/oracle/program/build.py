@@ -99,11 +99,8 @@ def build(predictor: Predictor, edits: Edits, max_numbers: int) -> Program:
     layout = Layout.of(out, 0, np.arange(edits.all_ends.shape[1]) < near.num_columns, [value for value, _ in features])
     if layout.numbers > max_numbers:
         raise Untraceable(f"a program of {layout.numbers:,} numbers")
-    counted = {len(part.rows): part.rows for part in nodes}
-    sizes = [len(part.rows) for part in nodes if part.name.startswith("x ")]
-    beyond = next(iter(lowering.beyond), "") or _outside(
-        edits, layout, counted if len(set(sizes)) == len(sizes) else {}
-    )
+    groups = [part.rows for part in nodes if part.name.startswith("x ")]
+    beyond = next(iter(lowering.beyond), "") or _outside(edits, layout, [*groups, np.concatenate(groups)])
     return Program(layout, _edited(edits, layout, [rows for _, rows in features]), trace, beyond)
 
 
@@ -142,9 +139,8 @@ def recorded_at_other_sizes(predictor: Predictor, edits: Edits) -> list[Trace]:
 def _everything(edits: Edits) -> EditedBatch:
     """The neighbourhood with all edges that there are or may be."""
     columns = np.flatnonzero(edits.visible)
-    known = np.concatenate([edits.neighbourhood.columns, np.full(len(edits.new_ends), -1)])
     intact = EditedBatch.of([(edits, pack([()]))])
-    return replace(intact, edge_index=edits.all_ends[:, columns], columns=known[columns])
+    return replace(intact, edge_index=edits.all_ends[:, columns], columns=edits.all_columns[columns])
 
 
 def _parts(
@@ -152,31 +148,27 @@ def _parts(
 ) -> tuple[list[_Part], list[_Part]]:
     """The tensors that have a row for each node, and those that have one for each edge."""
     assert edited.nodes is not None
-    types = graph.types
-    if types is None:
-        kinds: dict[Any, NDArray[np.int64]] = {"": np.arange(len(edited.nodes))}
-        relations: dict[Any, NDArray[np.int64]] = {"": columns}
-    else:
-        kind = np.searchsorted(types.node_starts, edited.nodes, side="right") - 1
-        relation = np.searchsorted(types.edge_starts, edited.columns, side="right") - 1
-        relation = np.where(edited.columns < 0, -1 - edited.columns, relation)
-        kinds = {name: np.flatnonzero(kind == number) for number, name in enumerate(types.node_types)}
-        relations = {name: columns[relation == number] for number, name in enumerate(types.relations)}
+    kinds: dict[Any, NDArray[np.int64]] = {"": np.arange(len(edited.nodes))}
+    relations: dict[Any, NDArray[np.int64]] = {"": columns}
+    if graph.types is not None:
+        kind, relation = graph.kinds(edited.nodes), graph.types.relations_of(edited.columns)
+        kinds = {name: np.flatnonzero(kind == number) for number, name in enumerate(graph.types.node_types)}
+        relations = {name: columns[relation == number] for number, name in enumerate(graph.types.relations)}
 
     def split(name: str, given: Any, rows: dict[Any, NDArray[np.int64]]) -> list[_Part]:
         by_type = given if isinstance(given, dict) else {"": given}
         return [_Part(f"{name} {key}", tensor, rows[key]) for key, tensor in by_type.items()]
 
     nodes, edges = split("x", inputs.x, kinds), split("edge_index", inputs.edge_index, relations)
-    of_edges = graph.edge_fields() if types is None else ()
+    of_edges = graph.edge_fields() if graph.types is None else ()
     for name, given in inputs.fields.items():
         along = name in of_edges or (isinstance(given, dict) and set(given) <= set(relations))
         (edges if along else nodes).extend(split(name, given, relations if along else kinds))
     return nodes, edges
 
 
-def _outside(edits: Edits, layout: Layout, nodes: dict[int, NDArray[np.int64]]) -> str:
-    """Why edges outside the neighbourhood might matter; ``nodes`` are the positions of so many rows.
+def _outside(edits: Edits, layout: Layout, groups: list[NDArray[np.int64]]) -> str:
+    """Why edges outside the neighbourhood might matter; ``groups`` are nodes that rows of a reduction may stand for.
 
     They do not where each row that the target needs of a reduction is a node whose edges are all inside.
     """
@@ -184,10 +176,11 @@ def _outside(edits: Edits, layout: Layout, nodes: dict[int, NDArray[np.int64]]) 
     if near.hops is None:
         return "the neighbourhood is the whole graph"
     for size, rows in layout.receivers:
-        if size not in nodes:
-            return "a reduction to rows that are not the nodes"
-        if (near.distance[nodes[size][rows]] >= near.hops).any():
+        rims = [bool((near.distance[nodes[rows]] >= near.hops).any()) for nodes in groups if len(nodes) == size]
+        if rims and all(rims):
             return TOO_SMALL
+        if not rims or any(rims):
+            return "a reduction to rows that may not be the nodes"
     return ""
 
 
@@ -195,7 +188,7 @@ def _edited(edits: Edits, layout: Layout, nodes: list[NDArray[np.int64]]) -> Edi
     """What each edit does; ``nodes`` are the positions of the rows of each value that holds features."""
     from butfor.oracle.program.kernels import Edited
 
-    owner = np.concatenate([edits.edit_of, np.resize(edits.added.edit, len(edits.new_ends))])
+    owner = np.concatenate([edits.edit_of, edits.new_edit])
     owned = np.flatnonzero((owner >= 0) & edits.visible)
     columns = owned[np.argsort(owner[owned], kind="stable")]
     changes, counted = edits.changes, np.arange(len(edits) + 1)

@@ -59,6 +59,11 @@ _FRESH = {
 # Sizes and checks: they decide what the code does, and say nothing of single rows.
 _QUESTIONS = {"_local_scalar_dense", "is_nonzero", "item", "equal", "max", "min", "any", "all", "nonzero"}
 
+_KNOWN = (
+    _MOVES | _CHOICES | _UNARY | _BINARY | _FOLDS | _REDUCTIONS | _PRODUCTS | _FRESH
+    | {"embedding", "where", "masked_fill", "rsub", "index_put", "edge_softmax", "copy", "overlay", "max", "min"}
+)  # fmt: skip
+
 # Numbers of rows and columns share one 64-bit integer.
 _SHIFT = 32
 
@@ -104,6 +109,13 @@ class Index:
     of_nodes: bool = False
 
 
+@dataclass(frozen=True, eq=False)
+class Lost:
+    """A tensor of which it is not known what it is."""
+
+    reason: str
+
+
 class Lowering:
     """Walks the operations of a trace once.
 
@@ -116,7 +128,7 @@ class Lowering:
         self.trace = trace
         self.beyond: list[str] = []
         self.graph = Space(1)
-        self._facts: dict[int, Rows | Index] = {}
+        self._facts: dict[int, Rows | Index | Lost] = {}
         self._edge_spaces: list[Space] = []
         self._node_counts: set[int] = set()
 
@@ -166,7 +178,11 @@ class Lowering:
             Untraceable: saying what it was.
         """
         for operation in self.trace.operations:
-            facts = [self._facts.get(ref.number) for ref in operation.refs]
+            lost = [fact for ref in operation.refs if isinstance(fact := self._facts.get(ref.number), Lost)]
+            if lost and operation.name == "overlay":
+                self._facts[operation.outputs[0]] = lost[0]
+                continue
+            facts = [self._fact(ref) for ref in operation.refs]
             counted = operation.name in _REDUCTIONS and len(facts) == 3 and any(fact is not None for fact in facts)
             if any(isinstance(fact, Rows) for fact in facts) or counted:
                 self._lower(operation)
@@ -181,7 +197,10 @@ class Lowering:
         return self.trace.values[ref.number]
 
     def _fact(self, argument: Any) -> Rows | Index | None:
-        return self._facts.get(argument.number) if isinstance(argument, Ref) else None
+        fact = self._facts.get(argument.number) if isinstance(argument, Ref) else None
+        if isinstance(fact, Lost):
+            raise Untraceable(fact.reason)
+        return fact
 
     def _rows(self, argument: Any) -> Rows:
         fact = self._fact(argument)
@@ -195,8 +214,12 @@ class Lowering:
         name, outputs = operation.name, [self.trace.values[number] for number in operation.outputs]
         if name in _QUESTIONS or name in _FRESH:
             return
-        if name in _CHOICES:
+        if name in _CHOICES | {"embedding"}:
             self._choose_from_index(operation, outputs[0])
+        elif name == "overlay":
+            self._overlay_index(operation)
+        elif name == "copy":
+            self._copy(operation)
         elif name in _MOVES:
             self._move_index(operation)
         elif name == "bincount":
@@ -213,7 +236,7 @@ class Lowering:
         args, kwargs = tree_map(self._origin, (operation.args, operation.kwargs))
         given = [fact for ref in operation.refs if isinstance(fact := self._fact(ref), Index)]
         of_nodes = any(fact.of_nodes for fact in given)
-        moved = _several(args[0] if operation.name in _SAME else operation.function(*args, **kwargs))
+        moved = _several(args[0] if operation.name in _SAME else _done(operation, args, kwargs))
         before, after = (torch.cat([one.reshape(-1) for one in many]) for many in ([g.origin for g in given], moved))
         kept = torch.zeros(int(before.max()) + 2 if len(before) else 0, dtype=torch.bool)
         kept[after] = True  # the last place is for what is no edge
@@ -229,6 +252,15 @@ class Lowering:
         """Whether they are the numbers of all nodes in order, such as both ends of a self-loop at each."""
         size = numbers.shape[-1] if numbers.dim() else 0
         return size in self._node_counts and bool((numbers == torch.arange(size)).all())
+
+    def _overlay_index(self, operation: Operation) -> None:
+        """A part of an index that is written over, such as senders that are counted from another number on."""
+        whole, part = (self._fact(argument) for argument in operation.args)
+        origins = [self._origin(argument) for argument in operation.args]
+        origin = origins[0].clone()
+        origin.view(-1)[operation.kwargs["places"]] = origins[1]
+        of_nodes = any(isinstance(fact, Index) and fact.of_nodes for fact in (whole, part))
+        self._put_index(operation.outputs[0], origin, of_nodes)
 
     def _map_index(self, operation: Operation, output: Tensor) -> None:
         """Truth values and numbers that follow from numbers of nodes or labels, entry by entry."""
@@ -299,7 +331,7 @@ class Lowering:
         if any(isinstance(one, Index) and one.of_nodes for one in chosen):
             self.beyond.append("a table with a row for each node")
         index = [one.origin for one in chosen if isinstance(one, Index)]
-        if len(index) != 1 or index[0].dim() != 1 or operation.name not in ("index", "index_select"):
+        if len(index) != 1 or index[0].dim() != 1 or operation.name not in ("index", "index_select", "embedding"):
             raise Untraceable(f"the operation {operation.name} on the edges")
         axis = operation.args[1] if operation.name == "index_select" else 0
         if not output.is_floating_point():
@@ -315,7 +347,12 @@ class Lowering:
 
     def _lower(self, operation: Operation) -> None:
         name = operation.name
+        facts = [fact for ref in operation.refs if (fact := self._fact(ref)) is not None]
         if name in _FRESH:
+            return
+        if name not in _KNOWN and all(isinstance(fact, Rows) and fact.value.fixed for fact in facts):
+            # Whatever it is, no edit changes what comes out.
+            self.beyond.append(f"the operation {name}")
             return
         if name in ("max", "min") and (len(operation.args) == 1 or isinstance(operation.args[1], int)):
             self._fold(operation, f"a{name}")
@@ -331,6 +368,10 @@ class Lowering:
             self._softmax(operation)
         elif name in _SAME:
             self._facts[operation.outputs[0]] = self._rows(operation.args[0])
+        elif name == "copy":
+            self._copy(operation)
+        elif name == "overlay":
+            self._overlay(operation)
         elif name in _CHOICES | {"embedding"}:
             self._gather(operation)
         elif name in _MOVES:
@@ -435,7 +476,7 @@ class Lowering:
         args, kwargs = tree_map(
             lambda one: ids[one.number] if isinstance(one, Ref) else one, (operation.args, operation.kwargs)
         )
-        for number, grid in zip(operation.outputs, _several(operation.function(*args, **kwargs)), strict=True):
+        for number, grid in zip(operation.outputs, _several(_done(operation, args, kwargs)), strict=True):
             self._facts[number] = self._moved(grid, values, space)
 
     def _cat_rows(self, operation: Operation) -> bool:
@@ -463,7 +504,8 @@ class Lowering:
         columns = np.concatenate([space.edges for space in known])
         if len(known) > 1 and all(space.matches(known[0]) for space in known):
             # They may be stacked: then they become rows of the same space again.
-            return Space(len(columns), None if known[0].columns is None else columns, whole=known[0])
+            rows = np.tile(np.arange(known[0].size), len(known))
+            return Space(len(columns), None if known[0].columns is None else columns, part_of=rows)
         return self.edge_space(columns) if (columns >= 0).any() else Space(len(columns))
 
     def _moved(self, grid: Tensor, values: list[Value], space: Space) -> Rows:
@@ -481,6 +523,12 @@ class Lowering:
             (axis, *_rows_and_columns(grid.movedim(axis, 0).reshape(shape[axis], _width(grid, axis))))
             for axis in range(grid.dim() if grid.numel() else 0)
         ]
+        for axis, row, column in lines:
+            if space.part_of is not None and row.shape[1] > 1 and _same(column):
+                line = np.arange(len(row))[:, None]
+                if (space.part_of[row] == line).all() and not _same(row.T):
+                    # Parts of rows become rows again.
+                    return Rows(self._side_by_side(picked(np.arange(starts[-1])), space, row, column[0]), axis, shape)
         plain = [(axis, row[:, 0], column[0]) for axis, row, column in lines if _same(row.T) and _same(column)]
         # Where several axes fit (there is one row only), the first is where it was.
         everything = np.arange(space.size)
@@ -492,7 +540,7 @@ class Lowering:
             axis, rows, columns = plain[0]
             chosen = made(Gather([picked(columns)], rows), self._part(space, rows), len(columns))
             return Rows(chosen, axis, shape)
-        if space.size == 1:
+        if space.size == 1 and grid.dim() < 2:
             return Rows(picked(_rows_and_columns(grid)[1].reshape(-1)), None, shape)
         for axis, row, column in lines:
             if _same(row.T):
@@ -502,11 +550,11 @@ class Lowering:
                 rows = which.reshape(-1) * space.size + row[:, 0]
                 together = made(Concat(parts), Space(len(parts) * space.size), column.shape[1])
                 edges = None if space.columns is None else space.columns[row[:, 0]]
-                divided = Space(len(rows), edges, whole=space)
+                divided = Space(len(rows), edges, part_of=row[:, 0])
                 return Rows(made(Gather([together], rows), divided, column.shape[1]), axis, shape)
-        for axis, row, column in lines:
-            if _same(column) and space.whole is not None and space.whole.size == shape[axis]:
-                # Parts become a row again.
+        for axis, row, column in sorted(lines, key=lambda one: -len(one[1])):
+            if _same(column):
+                # Several rows become one; which axis counts rows cannot be seen, but they are many.
                 return Rows(self._side_by_side(picked(np.arange(starts[-1])), space, row, column[0]), axis, shape)
         raise Untraceable("rows mixed with other axes")
 
@@ -584,32 +632,68 @@ class Lowering:
             if fact is not None:
                 self._facts[operation.outputs[0]] = fact
             return
-        if len(where) != 1 or any(more) or not isinstance(fact, Rows) or fact.axis is None:
+        shape, index = tuple(self._tensor(into).shape), self._tensor(where[0])
+        if len(where) != 1 or any(more) or isinstance(fact, Index):
             raise Untraceable("the operation index_put")
-        shape, index = fact.shape, self._tensor(where[0])
-        if isinstance(condition, Rows):
+        if isinstance(condition, Rows) and isinstance(fact, Rows):
             if condition.shape != shape or self._tensor(values).numel() != 1:
                 raise Untraceable("the operation index_put")
             pairs = [self._operand(one, fact.space, shape, fact.axis) for one in (where[0], values, into)]
             step = Map([value for value, _ in pairs], "where", [columns for _, columns in pairs])
             self._put(operation, step, fact.space, fact.axis)
             return
-        if fact.axis != 0 or index.dim() != 1:
+        if isinstance(condition, Rows) or index.dim() != 1:
             raise Untraceable("the operation index_put")
         if condition is None or index.dtype != torch.bool:
             self.beyond.append("some rows chosen by where they stand")
         rows = index.nonzero().view(-1).numpy() if index.dtype == torch.bool else index.long().numpy()
-        found = self._fact(values)
-        if isinstance(found, Rows) and found.axis == 0 and found.space.size == len(rows):
-            new = found.value
-        elif found is None:
-            new = self._constant(self._tensor(values).expand(len(rows), *shape[1:]), Space(len(rows)), 0)
-        else:
-            raise Untraceable("the operation index_put")
-        source = np.arange(fact.space.size)
-        source[rows] = fact.space.size + np.arange(len(rows))
-        both = made(Concat([fact.value, new]), Space(fact.space.size + len(rows)), fact.value.width)
-        self._put(operation, Gather([both], source), fact.space, 0)
+        self._write_over(operation, into, values, rows)
+
+    def _copy(self, operation: Operation) -> None:
+        """A tensor that is written over by another."""
+        into, source = operation.args[:2]
+        fact = self._fact(source)
+        if fact is not None and self._tensor(into).shape != self._tensor(source).shape:
+            raise Untraceable("the operation copy")
+        if fact is not None:
+            self._facts[operation.outputs[0]] = fact
+
+    def _overlay(self, operation: Operation) -> None:
+        """Rows of which some are written over; if anything else is, it must not be used any more."""
+        whole, part = operation.args
+        tensor = self._tensor(whole)
+        width = _width(tensor, 0) if tensor.dim() else 0
+        places = operation.kwargs["places"].reshape(-1, max(width, 1))
+        rows = places[:, 0] // max(width, 1)
+        try:
+            if not width or not bool((places == rows[:, None] * width + torch.arange(width)).all()):
+                raise Untraceable("a tensor that is written into through another one")
+            self.beyond.append("some rows chosen by where they stand")
+            self._write_over(operation, whole, part, rows.numpy())
+        except Untraceable as problem:
+            self._facts[operation.outputs[0]] = Lost(str(problem))
+
+    def _write_over(self, operation: Operation, into: Any, values: Any, rows: NDArray[np.int64]) -> None:
+        """Rows of a tensor that are replaced by others."""
+        fact, new, shape = self._fact(into), self._fact(values), self._tensor(into).shape
+        known = [one for one in (fact, new) if one is not None]
+        if not all(isinstance(one, Rows) and one.axis == 0 for one in known) or (
+            isinstance(new, Rows) and (new.space.size != len(rows) or new.shape[1:] != tuple(shape[1:]))
+        ):
+            raise Untraceable("rows that are written over by something else")
+        size, width = shape[0], _width(self._tensor(into), 0)
+        tensors = (self._tensor(into), self._tensor(values).expand(len(rows), *shape[1:]))
+        both = [
+            one.value if isinstance(one, Rows) else self._constant(tensor, Space(len(tensor)), 0)
+            for one, tensor in zip((fact, new), tensors, strict=True)
+        ]
+        source, columns = np.arange(size), fact.space.edges.copy() if isinstance(fact, Rows) else np.full(size, -1)
+        source[rows] = size + np.arange(len(rows))
+        if isinstance(new, Rows) and not isinstance(fact, Rows):
+            columns[rows] = new.space.edges
+        together = made(Concat(both), Space(size + len(rows)), width)
+        space = self.edge_space(columns) if (columns >= 0).any() else Space(size)
+        self._put(operation, Gather([together], source), space, 0)
 
     def _move_by_constant(self, operation: Operation, fact: Rows, axis: int, index: Tensor) -> None:
         """Columns chosen by a constant."""
@@ -638,8 +722,6 @@ class Lowering:
             return
         if other is not None or fact.axis == summed:
             raise Untraceable("a matrix product of values of nodes")
-        if fact.axis is None:
-            raise Untraceable("a matrix product of what the graph as a whole has")
         shape = tuple(self.trace.values[operation.outputs[0]].shape)
         added, columns = (None, None) if bias is None else self._operand(bias, fact.space, shape, fact.axis)
         inputs = [fact.value] if added is None else [fact.value, added]
@@ -836,13 +918,18 @@ def _same(lines: NDArray[np.int64]) -> bool:
 
 def _matrix(fact: Rows, constant: Tensor, at: int) -> NDArray[np.float64]:
     """What a product with a constant does to a row: to unit rows, if it is more than a matrix."""
-    assert fact.axis is not None
     constant, width = constant.double(), fact.value.width
     if at == 0 and fact.axis == 0 and len(fact.shape) == constant.dim() == 2:
         return np.ascontiguousarray(constant.numpy())
-    unit = torch.eye(width, dtype=torch.float64).reshape([-1, *fact.inner]).movedim(0, fact.axis)
+    axis = 0 if fact.axis is None else fact.axis
+    unit = torch.eye(width, dtype=torch.float64).reshape([-1, *fact.inner]).movedim(0, axis)
     product = torch.matmul(*((unit, constant) if at == 0 else (constant, unit)))
-    return np.ascontiguousarray(product.movedim(fact.axis, 0).reshape(width, -1).numpy())
+    return np.ascontiguousarray(product.movedim(axis, 0).reshape(width, -1).numpy())
+
+
+def _done(operation: Operation, args: Any, kwargs: Any) -> Any:
+    """Move numbers as an operation moves others; a view of them may need a copy, because they lie otherwise."""
+    return args[0].reshape(args[1]) if "view" in operation.name else operation.function(*args, **kwargs)
 
 
 def _several(result: Any) -> list[Any]:

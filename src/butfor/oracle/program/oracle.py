@@ -189,9 +189,12 @@ class ProgramOracle(Oracle):
                     raise Untraceable("edited graphs on which program and model differ")
             except Untraceable as problem:
                 self._programs[edits] = str(problem)
+            except Exception as problem:
+                # Anyone's code may do what nobody has thought of; then the model itself answers.
+                self._programs[edits] = f"a run that cannot be followed ({type(problem).__name__}: {problem})"
         return self._programs[edits]
 
 
-def program_oracle(general: ModelOracle) -> ProgramOracle | None:
-    """The oracle for models that may be traced: on graphs of one type."""
-    return ProgramOracle(general) if general.graph.types is None else None
+def program_oracle(general: ModelOracle) -> ProgramOracle:
+    """Any model may be traced; what cannot be is refused for each target, with the reason."""
+    return ProgramOracle(general)

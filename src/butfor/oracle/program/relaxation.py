@@ -28,7 +28,7 @@ class _Soft:
     def __init__(self, edits: Edits, program: Program) -> None:
         layout, edited = program.layout, program.edited
         self.layout = layout
-        owner = np.concatenate([edits.edit_of, np.resize(edits.added.edit, len(edits.new_ends))])
+        owner = np.concatenate([edits.edit_of, edits.new_edit])
         self.owned = np.flatnonzero(owner >= 0)
         self.owner = owner[self.owned]
         self.sign = np.where(self.owned < edits.neighbourhood.num_columns, 1.0, -1.0)

@@ -21,12 +21,12 @@ class Space:
         size: how many rows there are.
         columns: for rows along edges, the edge column of each; -1 for rows that are no edge of the graph, such as
             the self-loops that a layer adds. None for rows that are always there.
-        whole: where parts of rows became rows, the space of the whole rows.
+        part_of: where parts of rows became rows, the row that each is a part of.
     """
 
     size: int
     columns: NDArray[np.int64] | None = None
-    whole: Space | None = None
+    part_of: NDArray[np.int64] | None = None
 
     def matches(self, other: Space) -> bool:
         """Whether the rows of two spaces stand for the same."""

@@ -184,8 +184,8 @@ def _equal(one: Tensor, two: Tensor) -> bool:
 def record(model: nn.Module, run: Callable[[], Tensor], inputs: dict[str, Tensor], keep: bool = True) -> Trace:
     """Run a model and record what it does to these inputs.
 
-    PyG's softmax over the edges into a node is recorded as one operation, "edge_softmax". Unless values are to be kept,
-    only those of constants are.
+    PyG's softmax over the edges into a node is recorded as one operation, "edge_softmax"; that a part of a tensor is
+    written over as another, "overlay". Unless values are to be kept, only those of constants are.
 
     Raises:
         Untraceable: it writes into a tensor that other tensors share their memory with.
@@ -300,14 +300,15 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 return out
         given, named = tree_map(self._ref, (args, kwargs))
         written = self._written(func, args, kwargs)
-        for tensor in written:
-            self._save(tensor)
+        wholes = [(tensor, self._save(tensor)) for tensor in written]
         out = func(*args, **kwargs)
         if written:
             outputs = tuple(self.add(tensor) for tensor in written)
         else:
             outputs = tuple(self.add(tensor) for tensor in tree_flatten(out)[0] if isinstance(tensor, Tensor))
         self.trace.operations.append(Operation(_name(func), func, given, named, outputs, self._counting))
+        for part, numbers in wholes:
+            self._overlay(part, numbers)
         return out
 
     def _ref(self, value: Any) -> Any:
@@ -326,21 +327,47 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                     found.append(value)
         return found
 
-    def _save(self, tensor: Tensor) -> None:
-        """Keep what a tensor is before it is written into, and what shares its memory, which is not to be used then."""
+    def _save(self, tensor: Tensor) -> list[int]:
+        """Keep what a tensor is before it is written into, and what shares its memory.
+
+        Returns the numbers of values that it is a part of; others that share its memory are not to be used any more.
+        """
         if not self._keep:
-            return
+            return []
         mine, sharing = self.number(tensor), self._sharing[tensor.untyped_storage()._cdata]
-        lost = {number for number in sharing if number == mine or _overlap(self.trace.values[number], tensor)}
+        lost = {number for number in sharing if number == mine or _overlap(self.trace.values[number], tensor).any()}
         for number in lost:
             self.trace.values[number] = self.trace.values[number].clone()
-        self._overwritten |= lost - {mine}
         sharing -= lost
+        wholes = [number for number in lost - {mine} if bool(_overlap(self._held[number], tensor).all())]
+        self._overwritten |= lost - {mine}
+        return wholes
+
+    def _overlay(self, part: Tensor, wholes: list[int]) -> None:
+        """What a tensor was written into has a new value, the same but for that part: the operation "overlay"."""
+        for number in wholes:
+            whole = self._held[number]
+            new = Ref(self._numbers[id(part)])
+            places = _places(whole)[_where(part)]
+            self._overwritten.discard(number)
+            operation = Operation("overlay", None, (Ref(number), new), {"places": places}, (self.add(whole),))
+            self.trace.operations.append(operation)
 
 
-def _overlap(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors in the same piece of memory have a number in common."""
-    size = one.untyped_storage().nbytes() // one.element_size()
-    places = torch.zeros(size, dtype=torch.bool)
-    places.as_strided(one.shape, one.stride(), one.storage_offset()).fill_(True)
-    return bool(places.as_strided(other.shape, other.stride(), other.storage_offset()).any())
+def _where(tensor: Tensor) -> Tensor:
+    """Where in its piece of memory each number of a tensor is."""
+    size = tensor.untyped_storage().nbytes() // tensor.element_size()
+    return torch.arange(size).as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+
+
+def _places(tensor: Tensor) -> Tensor:
+    """For each number of a piece of memory, which number of the tensor it is; -1 where it is none."""
+    size = tensor.untyped_storage().nbytes() // tensor.element_size()
+    places = torch.full((size,), -1)
+    places[_where(tensor)] = torch.arange(tensor.numel()).reshape(tensor.shape)
+    return places
+
+
+def _overlap(whole: Tensor, part: Tensor) -> Tensor:
+    """Which numbers of a tensor are also numbers of another, in the same piece of memory."""
+    return _places(whole)[_where(part)] >= 0

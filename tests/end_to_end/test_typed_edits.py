@@ -1,0 +1,66 @@
+"""Graphs of several types, every kind of edit, task and model: each answer against every subset of the edits."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from butfor.methods import CFGNN, Exact, RemoveSubgraph
+from claims import check_claims, check_proved
+from method_list import ALL
+from typed_mixed_cases import ENCODERS, TASKS, typed_question
+
+EDITS = ("delete", "add", "change", "mixed")
+SOME = [("HeteroConv", what) for what in TASKS] + [(kind, "node class") for kind in ENCODERS if kind != "HeteroConv"]
+OTHERS = [(kind, what) for kind in ENCODERS for what in TASKS if kind != "attributes" and (kind, what) not in SOME]
+CASES = [*SOME, *(pytest.param(*case, marks=pytest.mark.slow) for case in OTHERS)]
+
+
+@pytest.mark.parametrize("edits", EDITS)
+@pytest.mark.parametrize(("kind", "what"), CASES)
+def test_exact_proves_what_brute_force_finds(kind: str, what: str, edits: str) -> None:
+    question = typed_question(kind, what, edits)
+    assert question.clear, "too close to call"
+    check_proved(question, question.clear, Exact(all_smallest=True))
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_exact_proves_what_brute_force_finds_among_mixed_edits(seed: int) -> None:
+    question = typed_question("HeteroConv", "node class", "mixed", seed)
+    check_proved(question, question.clear, Exact(all_smallest=True))
+
+
+def test_the_questions_are_worth_asking() -> None:
+    questions = [typed_question(kind, what, edits) for kind, what in SOME for edits in EDITS]
+    questions += [typed_question("HeteroConv", "node class", "mixed", seed) for seed in range(1, 6)]
+    truths = [truth for question in questions for truth in question.clear]
+    assert len(truths) > 0.8 * sum(len(question.targets) for question in questions)
+    known = [edits for truth in truths for edits in truth.lead]
+    kinds = Counter(edit.kind for edits in known for edit in edits)
+    assert all(kinds[kind] > 20 for kind in ("delete", "add", "change")), kinds
+    assert {edit.relation[1] for edits in known for edit in edits if edit.kind == "add"} == {
+        "writes",
+        "cites",
+        "reviews",
+    }
+    assert {edit.node_type for edits in known for edit in edits if edit.kind == "change"} == {"author", "paper"}
+    assert sum(len({edit.kind for edit in edits}) > 1 for edits in known) > 10
+    assert sum(truth.tenths is None for truth in truths) > 5
+
+
+METHODS = {name: method for name, method in ALL.items() if not isinstance(method, RemoveSubgraph)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("what", ["node class", "link", "graph class"])
+def test_no_method_breaks_a_rule_or_beats_the_truth(what: str, method: str) -> None:
+    if "ego" in method and what == "graph class":
+        pytest.skip("a whole graph has no ego graph")
+    for edits in EDITS:
+        question = typed_question("HeteroConv", what, edits)
+        results = question.ask([truth.target for truth in question.clear], METHODS[method])
+        for truth, result in zip(question.clear, results, strict=True):
+            check_claims(question, truth, result)
+            assert result.found or not isinstance(METHODS[method], CFGNN) or truth.tenths is None or edits == "mixed"
