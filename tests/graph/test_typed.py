@@ -119,7 +119,7 @@ def test_only_edges_of_the_chosen_relations_go() -> None:
     }
     for relation, count in ((buys, 1), (views, 2)):
         space = EditSpace(relations=[relation])
-        for method in (Exact(all_smallest=True), ALL["greedy"], ALL["random"], ALL["remove-ego"], ALL["cf-gnn"]):
+        for method in (Exact(all_smallest=True), ALL["greedy"], ALL["random"], ALL["remove-ego"], ALL["grbcd"]):
             result = butfor.explain(Votes(), data, 0, method, node_type="user", space=space)
             assert result.found
             assert {edit.relation for edit in result.edits} == {relation}

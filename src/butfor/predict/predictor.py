@@ -16,7 +16,7 @@ from butfor.predict.batch import EditedBatch
 from butfor.predict.call import Call
 from butfor.predict.outputs import Sigmoids, are_probabilities, check_classes, check_numbers, precision_of
 from butfor.predict.preserved import preserved
-from butfor.predict.structure import hears_only_messages
+from butfor.predict.structure import Symbol, followed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -177,10 +177,15 @@ class Predictor:
         return _span(self.call)
 
     @cached_property
+    def structure(self) -> Symbol | None:
+        """What the model's code was seen to be made of; None where it could not be followed."""
+        with preserved(self.model), torch.no_grad():
+            return followed(self.call)
+
+    @cached_property
     def hears_only_messages(self) -> bool:
         """Whether it follows from the model's code that nothing beyond `reach` hops matters to a node."""
-        with preserved(self.model), torch.no_grad():
-            return self.depth > 0 and self.flow is not None and hears_only_messages(self.call)
+        return self.depth > 0 and self.flow is not None and self.structure is not None
 
     @property
     def can_batch(self) -> bool:

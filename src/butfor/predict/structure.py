@@ -3,12 +3,14 @@
 Its ``forward`` is run once with symbols instead of tensors. A symbol knows only what its rows stand for: nodes, or
 edges. Known layers pass messages along the edges that they are given, known functions treat every row by itself, and
 whatever else is done with a symbol ends the attempt: also to ask for its size, so that no decision can depend on it.
-If ``forward`` comes to an end, it does the same on every graph, and a node hears as far as messages were passed.
+If ``forward`` comes to an end, it does the same on every graph, and a node hears as far as messages were passed. How
+the last symbol was made says what the model is: a stack of certain layers, say.
 """
 
 from __future__ import annotations
 
 import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from butfor.predict.call import Call
 
-__all__ = ["hears_only_messages", "is_as_its_class_says"]
+__all__ = ["Symbol", "followed"]
 
 # Layers that read, for each node, what its edges bring and nothing else.
 LAYERS = (
@@ -57,18 +59,29 @@ class Unknown(Exception):
 
 
 class Symbol(Tensor):
-    """A tensor of which only one thing is known: what its rows stand for.
+    """A tensor of which it is known what its rows stand for, and how it was made.
 
     As a tensor, so that ``isinstance(x, Tensor)`` is answered as it is in a real run.
+
+    Attributes:
+        rows: "nodes", "edges", or "edge_index" for that itself.
+        made: by what: the name of a function, or a module.
+        sources: from which symbols, those that edges carry behind the others.
+        width: how many features it has, if it is what the model was given.
     """
 
     rows: str
+    made: Any
+    sources: tuple[Symbol, ...]
+    width: int | None
 
     @classmethod
-    def of(cls, rows: str) -> Symbol:
-        """A symbol for something of "nodes" or "edges", or for the "edge_index" itself."""
+    def standing_for(
+        cls, rows: str, made: Any = None, sources: tuple[Symbol, ...] = (), width: int | None = None
+    ) -> Symbol:
+        """A symbol for something."""
         symbol = torch.empty(0, device="meta").as_subclass(cls)
-        symbol.rows = rows
+        symbol.rows, symbol.made, symbol.sources, symbol.width = rows, made, sources, width
         return symbol
 
     @classmethod
@@ -78,35 +91,46 @@ class Symbol(Tensor):
         """Everything that torch does with a tensor passes through here."""
         kwargs = dict(kwargs or {})
         name = getattr(func, "__name__", "")
-        if name in SINGLE or (name == "dropout" and kwargs.get("training") is False):
-            return _single(*args)
+        if name in SINGLE:
+            return _single(name, *args)
+        if name == "dropout" and kwargs.get("training") is False:
+            return _single(nn.Identity(), *args)
         if name in SEVERAL and not kwargs:
-            return _together(args)
+            return _together(name, args)
         if name in ALONG_A_ROW and _across_columns(args[1:], kwargs):
-            return _together(args[0] if name == "cat" else args[:1])
+            return _together(name, args[0] if name == "cat" else args[:1])
+        if name == "size" and args[1:] in ((1,), (-1,)) and args[0].width is not None:
+            # How many features there are does not depend on the graph.
+            return args[0].width
         raise Unknown(name)
 
 
-def hears_only_messages(call: Call) -> bool:
-    """Whether it follows from the code that nothing reaches a node but messages along edges.
+def followed(call: Call) -> Symbol | None:
+    """What the model returns as a symbol, if nothing but messages along edges reaches a node; None if not known.
 
     Call it inside `preserved`; what the model keeps of a run it keeps in a copy.
     """
     if call.task != "node" or call.graph.types is not None or call.wants_batch:
-        return False
+        return None
     if not all(map(is_as_its_class_says, call.model.modules())):
-        return False
+        return None
     try:
         # Weights are not copied, because they may be large.
         model = copy.deepcopy(call.model, {id(weight): weight for weight in call.model.parameters()})
         for module in model.modules():
             _follow(module)
         before = _state(model)
-        out = model(Symbol.of("nodes"), Symbol.of("edge_index"), **_fields(call))
+        out = model(
+            Symbol.standing_for("nodes", width=call.graph.x.size(1)), Symbol.standing_for("edge_index"), **_fields(call)
+        )
         # What a run leaves behind could be read by the next.
-        return _rows(out) == "nodes" and _state(model) == before
+        if _rows(out) != "nodes" or _state(model) != before:
+            return None
+        for module in model.modules():
+            vars(module).pop("forward", None)
+        return out
     except Exception:  # whatever code does that is given something else than numbers
-        return False
+        return None
 
 
 def is_as_its_class_says(module: nn.Module) -> bool:
@@ -118,9 +142,9 @@ def is_as_its_class_says(module: nn.Module) -> bool:
 def _follow(module: nn.Module) -> None:
     """Let a known module answer with symbols; any other runs its own code."""
     if type(module) in LAYERS and all(map(_is_row_wise, list(module.modules())[1:])):
-        vars(module)["forward"] = _layer
+        vars(module)["forward"] = partial(_layer, module)
     elif _is_row_wise(module) and not list(module.children()):
-        vars(module)["forward"] = _single
+        vars(module)["forward"] = partial(_single, module)
 
 
 def _state(model: nn.Module) -> list[tuple[str, int, int]]:
@@ -142,33 +166,33 @@ def _fields(call: Call) -> dict[str, Symbol]:
     # What is known of rows is known of matrices: one number for each node is broadcast in another way.
     if any(nodes[name].dim() != 2 for name in call.fields if name not in edges):
         raise Unknown("a field of nodes")
-    return {name: Symbol.of("edges" if name in edges else "nodes") for name in call.fields}
+    return {name: Symbol.standing_for("edges" if name in edges else "nodes", name) for name in call.fields}
 
 
-def _layer(x: Any, edge_index: Any, *more: Any, **named: Any) -> Symbol:
+def _layer(layer: nn.Module, x: Any, edge_index: Any, *more: Any, **named: Any) -> Symbol:
     """What a layer of `LAYERS` returns."""
     carried = [one for one in (*more, *named.values()) if one is not None]
     if named.keys() - {"edge_weight", "edge_attr"} or any(_rows(one) != "edges" for one in carried):
         raise Unknown("an argument of a layer")
     if (_rows(x), _rows(edge_index)) != ("nodes", "edge_index"):
         raise Unknown("a layer that is given something else than nodes and edges")
-    return Symbol.of("nodes")
+    return Symbol.standing_for("nodes", layer, (x, *carried))
 
 
-def _single(value: Any, *settings: Any, **more: Any) -> Symbol:
+def _single(made: Any, value: Any, *settings: Any, **more: Any) -> Symbol:
     """What a function of every row returns."""
     if _rows(value) not in ("nodes", "edges") or any(isinstance(one, Tensor) for one in (*settings, *more.values())):
         raise Unknown("a function of several tensors")
-    return Symbol.of(value.rows)
+    return value if isinstance(made, (nn.Identity, nn.Dropout)) else Symbol.standing_for(value.rows, made, (value,))
 
 
-def _together(values: Any) -> Symbol:
+def _together(made: str, values: Any) -> Symbol:
     """What a function of the rows of several matrices returns; numbers and vectors are the same for all rows."""
     for one in values:
         same_for_all = isinstance(one, (int, float)) or (type(one) in (Tensor, nn.Parameter) and one.dim() < 2)
         if not same_for_all and _rows(one) != "nodes":
             raise Unknown("a tensor that is not of nodes")
-    return Symbol.of("nodes")
+    return Symbol.standing_for("nodes", made, tuple(one for one in values if isinstance(one, Symbol)))
 
 
 def _across_columns(rest: tuple[Any, ...], named: Mapping[str, Any]) -> bool:

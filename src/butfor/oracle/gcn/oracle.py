@@ -194,28 +194,19 @@ class GCNOracle(Oracle):
 
 def gcn_oracle(general: ModelOracle) -> GCNOracle | None:
     """The fast oracle for this model, or None where it is not a plain stack of GCN layers."""
-    if general.predictor.task != "node" or general.graph.types is not None:
+    predictor, graph = general.predictor, general.graph
+    if not predictor.hears_only_messages or predictor.structure is None or set(predictor.fields) - {"edge_weight"}:
         return None
-    stack = Stack.of(general.predictor.model)
-    on_cpu = general.graph.x.device.type == "cpu"
-    if (
-        stack is None
-        or general.predictor.probabilities
-        or general.predictor.threshold is not None
-        or not on_cpu
-        or set(general.predictor.fields) - {"edge_weight"}
-    ):
+    stack = Stack.of(predictor.structure, bool(predictor.fields))
+    if stack is None or predictor.probabilities or predictor.threshold is not None or graph.x.device.type != "cpu":
         return None
-    if (
-        general.graph.x.dtype not in (torch.float32, torch.float64)
-        or general.graph.x.dtype != general.predictor.logits.dtype
-    ):
+    if graph.x.dtype not in (torch.float32, torch.float64) or graph.x.dtype != predictor.logits.dtype:
         return None
-    weights = general.graph.edge_fields().get("edge_weight")
+    weights = graph.edge_fields().get("edge_weight")
     if weights is not None and bool((weights < 0).any()):
         # Degrees could become negative, and then the model's own NaN is the truth.
         return None
-    return GCNOracle(general, stack.layers(), FirstProduct(stack.convolutions[0].lin, general.graph.x))
+    return GCNOracle(general, stack.layers(), FirstProduct(stack.convolutions[0].lin, graph.x))
 
 
 class _GCNRelaxation(Relaxation):

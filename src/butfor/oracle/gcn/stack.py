@@ -1,25 +1,25 @@
-"""The layers of a GCN as plain arrays: which models are such a stack, and what the kernels read of them."""
+"""The layers of a GCN as plain arrays: which models are such a stack, and what the kernels read of them.
+
+A model is recognised by what it was seen to do (`butfor.predict.structure`), whoever wrote its class.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
-from torch_geometric.nn import GCN, GCNConv
-
-from butfor.predict.structure import is_as_its_class_says
+from torch_geometric.nn import GCNConv, Linear
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor, nn
 
-__all__ = ["FirstProduct", "Layers", "Stack"]
+    from butfor.predict.structure import Symbol
 
-# Known by its name, so that nobody who brings a model of his own has to load ours.
-PAPER_GCN = "butfor.models.gcn.PaperGCN"
+__all__ = ["FirstProduct", "Layers", "Stack"]
 
 
 class Layers(NamedTuple):
@@ -51,26 +51,29 @@ class Stack:
     head: nn.Linear | None
 
     @classmethod
-    def of(cls, model: nn.Module) -> Stack | None:
-        """The stack that this model is, or None.
+    def of(cls, out: Symbol, weighted: bool) -> Stack | None:
+        """The stack that a model is, by how what it returns is made; None if it is something else.
 
-        Subclasses may compute anything, so they do not count; nor do models with hooks or a ``forward`` of their own.
+        ``weighted`` says whether edges carry weights, which then all layers have to be given.
         """
-        if not all(map(is_as_its_class_says, model.modules())):
-            return None
-        kind, gcn = type(model), cast("Any", model)
-        if f"{kind.__module__}.{kind.__qualname__}" == PAPER_GCN:
-            layers = (gcn.gc1, gcn.gc2, gcn.gc3)
-            return cls(layers, (True, True, False), True, gcn.lin) if _plain(layers) else None
-        if kind is GCN:
-            layers, jumping = tuple(gcn.convs), gcn.jk_mode
-            bare = all(isinstance(norm, torch.nn.Identity) for norm in gcn.norms or ())
-            usual = type(gcn.act) is torch.nn.ReLU and bare and jumping in (None, "last", "cat")
-            if not (usual and _plain(layers)):
+        head = out.made if type(out.made) in (Linear, torch.nn.Linear) else None
+        last = out if head is None else out.sources[0]
+        joined = last.made == "cat"
+        seen: list[Symbol] = [*last.sources[::-1]] if joined else []
+        layers: list[tuple[GCNConv, bool]] = []
+        at = last.sources[-1] if joined else last
+        while at.sources:
+            if joined and (not seen or seen.pop(0) is not at):
                 return None
-            last = jumping is not None
-            return cls(layers, (True,) * (len(layers) - 1) + (last,), jumping == "cat", getattr(model, "lin", None))
-        return None
+            relu = at.made == "relu" or type(at.made) is torch.nn.ReLU
+            layer = at.sources[0] if relu else at
+            if not _is_plain(layer.made) or (len(layer.sources) > 1) != weighted:
+                return None
+            layers.insert(0, (layer.made, relu))
+            at = layer.sources[0]
+        if not layers or seen or at.width is None:
+            return None
+        return cls(tuple(one for one, _ in layers), tuple(relu for _, relu in layers), joined, head)
 
     def layers(self) -> Layers:
         """The same layers as plain arrays."""
@@ -99,9 +102,9 @@ class Stack:
         )
 
 
-def _plain(layers: tuple[Any, ...]) -> bool:
-    """Whether these are GCN layers as the paper of GCN has them, and nothing was switched on or off."""
-    return all(
+def _is_plain(layer: Any) -> bool:
+    """Whether this is a GCN layer as the paper of GCN has it, and nothing was switched on or off."""
+    return (
         type(layer) is GCNConv
         and layer.normalize
         and layer.add_self_loops
@@ -109,7 +112,6 @@ def _plain(layers: tuple[Any, ...]) -> bool:
         and layer.aggr == "add"
         and layer.flow == "source_to_target"
         and layer.lin.weight.device.type == "cpu"
-        for layer in layers
     )
 
 

@@ -238,7 +238,7 @@ class Lowering:
         of_nodes = any(fact.of_nodes for fact in given)
         moved = _several(args[0] if operation.name in _SAME else _done(operation, args, kwargs))
         before, after = (torch.cat([one.reshape(-1) for one in many]) for many in ([g.origin for g in given], moved))
-        kept = torch.zeros(int(before.max()) + 2 if len(before) else 0, dtype=torch.bool)
+        kept = torch.zeros(int(torch.cat([before, after]).max()) + 2 if len(after) else 1, dtype=torch.bool)
         kept[after] = True  # the last place is for what is no edge
         if not bool(kept[before].all()):
             self.beyond.append("some edges chosen by where they stand")
@@ -663,10 +663,13 @@ class Lowering:
         whole, part = operation.args
         tensor = self._tensor(whole)
         width = _width(tensor, 0) if tensor.dim() else 0
-        places = operation.kwargs["places"].reshape(-1, max(width, 1))
-        rows = places[:, 0] // max(width, 1)
+        places = operation.kwargs["places"].reshape(-1)
         try:
-            if not width or not bool((places == rows[:, None] * width + torch.arange(width)).all()):
+            if not width or len(places) % width:
+                raise Untraceable("a tensor that is written into through another one")
+            places = places.reshape(-1, width)
+            rows = places[:, 0] // width
+            if not bool((places == rows[:, None] * width + torch.arange(width)).all()):
                 raise Untraceable("a tensor that is written into through another one")
             self.beyond.append("some rows chosen by where they stand")
             self._write_over(operation, whole, part, rows.numpy())
