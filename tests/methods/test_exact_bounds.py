@@ -133,7 +133,7 @@ def test_neither_chunks_nor_threads_matter(limit: int, monkeypatch: pytest.Monke
     ends = limit <= 200
     cases = [larger_case(seed) for seed in range(4)] if ends else [random_case("GCN", seed) for seed in range(8)]
     # So that there is work for two threads even where chunks are small.
-    monkeypatch.setattr("butfor.oracle.gcn.oracle.WORTH_A_THREAD", 1)
+    monkeypatch.setattr("butfor.oracle.extending.WORTH_A_THREAD", 1)
     calls = counted(monkeypatch)
     runs = []
     for threads, chunk in ((1, 1), (1, 7), (2, 7), (2, 1024)):

@@ -120,7 +120,7 @@ def followed(call: Call) -> Symbol | None:
         for module in model.modules():
             _follow(module)
         before = _state(model)
-        out = model(
+        out: Symbol = model(
             Symbol.standing_for("nodes", width=call.graph.x.size(1)), Symbol.standing_for("edge_index"), **_fields(call)
         )
         # What a run leaves behind could be read by the next.

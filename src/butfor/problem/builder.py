@@ -11,6 +11,7 @@ import numpy as np
 from butfor.edits.edits import pack
 from butfor.errors import ModelError
 from butfor.oracle.general import ModelOracle
+from butfor.oracle.program.build import NOTHING_CHANGES
 from butfor.oracle.registry import fast_oracle
 from butfor.predict.locality import are_local
 from butfor.predict.whole_graph import logits_after
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["ProblemBuilder"]
 
 WHOLE_GRAPH = "The model reads more than a neighbourhood, so the whole graph was searched."
+MODEL_ITSELF = "Every question ran the model itself, because of {}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +109,9 @@ class ProblemBuilder:
             edits, note, known = self._edits(target, hops, prefetched)
             for oracle in self._oracles(edits, logits, known):
                 if self._is_trusted(oracle, edits, logits):
-                    if target and hops is None:
-                        note = f"{WHOLE_GRAPH} {note}".strip()
-                    return Problem(self.predictor, oracle, edits, self.goal, logits, seed, note)
+                    whole = WHOLE_GRAPH if target and hops is None else ""
+                    notes = " ".join(filter(None, (whole, note, self._why_slow(oracle, edits))))
+                    return Problem(self.predictor, oracle, edits, self.goal, logits, seed, notes)
             if hops is None:
                 logits_after(self.predictor, edits, ())  # if it fails on the intact graph, it says why
                 name = type(self.predictor.model).__name__
@@ -119,6 +121,12 @@ class ProblemBuilder:
                     "a model that draws random numbers in evaluation mode cannot be explained"
                 )
             hops = self._next(edits.neighbourhood)
+
+    def _why_slow(self, oracle: Oracle, edits: Edits) -> str:
+        """A note for the user where the model itself answers every question."""
+        fast = {id(self._general): self._fast, id(self._one_at_a_time): self._fast_alone}.get(id(oracle))
+        reason = "" if fast is None else fast.refusal(edits)
+        return MODEL_ITSELF.format(reason) if reason and reason != NOTHING_CHANGES else ""
 
     def _next(self, near: Neighbourhood) -> int | None:
         """How far to reach where this neighbourhood was too small: twice as far, at last the whole graph."""

@@ -6,10 +6,8 @@ X·W. Whoever builds a problem uses it only after it was seen to reproduce the m
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
@@ -18,9 +16,9 @@ import torch
 
 from butfor.edits.edits import pack as pack_sets
 from butfor.oracle.base import Influence, Oracle, Relaxation
+from butfor.oracle.extending import by_threads, ties_settled
 from butfor.oracle.gcn.layout import Batch, ReceptiveField
 from butfor.oracle.gcn.stack import FirstProduct, Stack
-from butfor.oracle.ties import nearly_tied
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,8 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GCNOracle", "gcn_oracle"]
 
-# How many edit sets make up for the start of a thread, and how many of them a prefix is as much work as.
-WORTH_A_THREAD = 4096
+# How many edit sets a prefix is as much work as.
 PREFIX_WORK = 32
 
 
@@ -92,25 +89,11 @@ class GCNOracle(Oracle):
         field = self._field(edits)
         out = np.empty((len(candidates), self.predictor.num_classes), self.product.dtype)
 
-        def run(part: tuple[int, int]) -> None:
-            first, last = part
+        def run(_: int, first: int, last: int) -> None:
             extend(field, self.layers, prefixes[first:last], candidates, pointers[first : last + 1], out)
 
-        parts = min(threads, (len(candidates) + PREFIX_WORK * len(prefixes)) // WORTH_A_THREAD + 1)
-        if parts > 1:
-            # Cut so that each thread has about as many edit sets; what is computed does not depend on it.
-            cuts = np.unique(np.searchsorted(pointers, np.linspace(0, len(candidates), parts + 1)))
-            with ThreadPoolExecutor(parts) as pool:
-                list(pool.map(run, pairwise(cuts)))
-        else:
-            run((0, len(prefixes)))
-        logits = torch.from_numpy(out)
-        close = nearly_tied(out)
-        if len(close):
-            rows = np.searchsorted(pointers, close, side="right") - 1
-            sets = np.concatenate([prefixes[rows], candidates[close, None]], axis=1)
-            logits[close] = self.general.logits([(edits, sets)])[0]
-        return logits
+        by_threads(run, pointers, threads, PREFIX_WORK)
+        return ties_settled(torch.from_numpy(out), self.general, edits, prefixes, candidates, pointers)
 
     def proves_locality(self, edits: Edits) -> bool:  # noqa: ARG002
         """A stack of GCN layers hears along edges, and of nothing else."""

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from butfor.predict.inputs import Inputs
     from butfor.predict.predictor import Predictor
 
-__all__ = ["TOO_SMALL", "Program", "build", "recorded_at_other_sizes"]
+__all__ = ["NOTHING_CHANGES", "TOO_SMALL", "Program", "build", "recorded_at_other_sizes"]
+
+# Why there is no program, and need not be.
+NOTHING_CHANGES = "an output that no edit can change"
 
 # Why something outside the neighbourhood matters for certain.
 TOO_SMALL = "a reduction at the rim of the neighbourhood"
@@ -46,7 +49,6 @@ class Program:
         trace: the run that it was made from.
         beyond: why something outside the neighbourhood might matter to the target; empty where nothing can.
         is_local: whether nothing outside matters, as far as that is known.
-        states: the values before any edit, one copy for each thread that asks.
     """
 
     layout: Layout
@@ -54,7 +56,13 @@ class Program:
     trace: Trace
     beyond: str
     is_local: bool | None = None
-    states: list[State] = field(default_factory=list)
+    _states: dict[int, State] = field(default_factory=dict)
+
+    def state(self, thread: int) -> State:
+        """The values before any edit, one copy for each thread that asks."""
+        if thread not in self._states:
+            self._states[thread] = self.layout.state()
+        return self._states[thread]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +102,7 @@ def build(predictor: Predictor, edits: Edits, max_numbers: int) -> Program:
             lowering.add_labels(part.name, part.rows)
     out = lowering.run().value
     if out.fixed:
-        raise Untraceable("an output that no edit can change")
+        raise Untraceable(NOTHING_CHANGES)
     simplify(out)
     layout = Layout.of(out, 0, np.arange(edits.all_ends.shape[1]) < near.num_columns, [value for value, _ in features])
     if layout.numbers > max_numbers:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -13,10 +11,10 @@ import torch
 
 from butfor.edits.edits import pack
 from butfor.oracle.base import Oracle, Relaxation
+from butfor.oracle.extending import by_threads, ties_settled
 from butfor.oracle.program.build import TOO_SMALL, Program, build, recorded_at_other_sizes
 from butfor.oracle.program.relaxation import ProgramRelaxation
 from butfor.oracle.program.trace import Untraceable
-from butfor.oracle.ties import nearly_tied
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,8 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ProgramOracle", "program_oracle"]
 
-# Edit sets that make up for the start of a thread, and how many of them a prefix is as much work as.
-WORTH_A_THREAD = 4096
+# How many edit sets a prefix is as much work as.
 A_PREFIX = 8
 
 # Numbers that one program may hold: bounds the memory.
@@ -71,12 +68,7 @@ class ProgramOracle(Oracle):
         """Only what each further edit changes is computed anew."""
         out = self._values(edits, prefixes, candidates, pointers, threads)
         logits = torch.from_numpy(out).to(self.general.predictor.logits)
-        close = nearly_tied(out)
-        if len(close):
-            rows = np.searchsorted(pointers, close, side="right") - 1
-            sets = np.concatenate([prefixes[rows], candidates[close, None]], axis=1)
-            logits[close] = self.general.logits([(edits, sets)])[0]
-        return logits
+        return ties_settled(logits, self.general, edits, prefixes, candidates, pointers)
 
     def _values(
         self,
@@ -91,24 +83,14 @@ class ProgramOracle(Oracle):
         program = self._program(edits)
         layout, edited = program.layout, program.edited
         out = np.empty((len(candidates), int(layout.flat.width[layout.output])))
-        parts = min(threads, (len(candidates) + A_PREFIX * len(prefixes)) // WORTH_A_THREAD + 1)
-        cuts = np.unique(np.searchsorted(pointers, np.linspace(0, len(candidates), parts + 1)))
-        cuts[-1:] = len(prefixes)
-        while len(program.states) < max(len(cuts) - 1, 1):
-            program.states.append(layout.state())
 
-        def run(part: tuple[int, tuple[int, int]]) -> None:
-            number, (first, last) = part
+        def run(number: int, first: int, last: int) -> None:
             extend(
-                layout.flat, program.states[number], edited, layout.output, layout.row,
+                layout.flat, program.state(number), edited, layout.output, layout.row,
                 prefixes[first:last], candidates, pointers[first : last + 1], out,
             )  # fmt: skip
 
-        if len(cuts) > 2:
-            with ThreadPoolExecutor(len(cuts) - 1) as pool:
-                list(pool.map(run, enumerate(pairwise(cuts))))
-        else:
-            run((0, (0, len(prefixes))))
+        by_threads(run, pointers, threads, A_PREFIX)
         return out
 
     def relax(self, asked: Sequence[Edits]) -> Relaxation | None:
@@ -175,6 +157,15 @@ class ProgramOracle(Oracle):
             trace.difference(other) for other in self._references
         )
 
+    def _forget(self, latest: Edits) -> None:
+        """Let go of the oldest programs where all together hold too many numbers; they can be made again."""
+        held = [(edits, one.layout.numbers) for edits, one in self._programs.items() if isinstance(one, Program)]
+        total = sum(numbers for _, numbers in held)
+        for edits, numbers in held:
+            if total > self.max_numbers and edits is not latest:
+                del self._programs[edits]
+                total -= numbers
+
     def _program(self, edits: Edits) -> Program:
         found = self._found(edits)
         assert isinstance(found, Program)
@@ -185,6 +176,7 @@ class ProgramOracle(Oracle):
         if edits not in self._programs:
             try:
                 self._programs[edits] = build(self.general.predictor, edits, self.max_numbers)
+                self._forget(edits)
                 if not self._is_right(edits):
                     raise Untraceable("edited graphs on which program and model differ")
             except Untraceable as problem:
