@@ -46,8 +46,8 @@ ROW_WISE = (
 )
 
 # Functions and methods of tensors, by name, of one or several arguments with the same rows.
-SINGLE = {"relu", "relu_", "leaky_relu", "elu", "gelu", "silu", "tanh", "sigmoid", "neg", "clone", "contiguous"}
-SEVERAL = {"add", "add_", "sub", "mul", "div"}
+SINGLE = {"relu", "leaky_relu", "elu", "gelu", "silu", "tanh", "sigmoid", "neg", "clone", "contiguous"}
+SEVERAL = {"add", "sub", "mul", "div"}
 ALONG_A_ROW = {"cat", "softmax", "log_softmax"}
 
 # What could be exchanged in a single layer.
@@ -92,7 +92,7 @@ class Symbol(Tensor):
         kwargs = dict(kwargs or {})
         name = getattr(func, "__name__", "")
         if name in SINGLE:
-            return _single(name, *args)
+            return _single(name, *args, **kwargs)
         if name == "dropout" and kwargs.get("training") is False:
             return _single(nn.Identity(), *args)
         if name in SEVERAL and not kwargs:
@@ -183,7 +183,13 @@ def _single(made: Any, value: Any, *settings: Any, **more: Any) -> Symbol:
     """What a function of every row returns."""
     if _rows(value) not in ("nodes", "edges") or any(isinstance(one, Tensor) for one in (*settings, *more.values())):
         raise Unknown("a function of several tensors")
-    return value if isinstance(made, (nn.Identity, nn.Dropout)) else Symbol.standing_for(value.rows, made, (value,))
+    if isinstance(made, (nn.Identity, nn.Dropout)):
+        same: Symbol = value
+        return same
+    if more.get("inplace") or getattr(made, "inplace", False):
+        # What it was before is not this symbol any more.
+        raise Unknown("a function that writes over its argument")
+    return Symbol.standing_for(value.rows, made, (value,))
 
 
 def _together(made: str, values: Any) -> Symbol:

@@ -22,18 +22,87 @@ def simplify(out: Value) -> None:
 
     Copies of columns are read where they come from. A matrix that is applied to a sum or mean of rows is applied to the
     rows instead: features of width 1,433 become 64 once and for all, and a sum that loses an entry need not be
-    multiplied again. A sum of gathered rows, or of their products with factors, reads them where they are.
+    multiplied again. A sum of gathered rows, or of their products with factors, reads them where they are. Constants
+    that are added to rows and multiplied with them, such as a bias and batch norm, become part of the matrix before.
     """
+    _leave_out_what_does_nothing(out)
     _read_through_copies(out)
+    products = _Products()
     for step, value in in_order(out):
         if isinstance(step, Linear):
-            moved = _before_sums(step.inputs[0], step.matrix)
+            moved = products.before_sums(step.inputs[0], step.matrix)
             if moved is not None:
                 value.step, value.data, value.gathered = moved.step, moved.data, moved.gathered
     _read_through_copies(out)
     for step, value in in_order(out):
         if isinstance(step, Reduce) and len(step.inputs) == 1:
             _read_where_it_is(step, value)
+    _join_constants(out)
+
+
+def _leave_out_what_does_nothing(out: Value) -> None:
+    """Read what is multiplied with 1, or has 0 added, as it is."""
+    for step, _ in in_order(out):
+        for i, value in enumerate(step.inputs):
+            while (same := _unchanged(value)) is not None:
+                value = step.inputs[i] = same
+
+
+def _unchanged(value: Value) -> Value | None:
+    step = value.step
+    if not isinstance(step, Map) or len(step.inputs) != 2 or step.code not in _NEUTRAL:
+        return None
+    for i in (1,) if step.code in ("sub", "div") else (0, 1):
+        row, constant = step.inputs[1 - i], step.inputs[i]
+        neutral = constant.space is None and constant.data is not None and (constant.data == _NEUTRAL[step.code]).all()
+        if neutral and step.columns[1 - i] is None and row.width == value.width and row.space is not None:
+            return row
+    return None
+
+
+_NEUTRAL = {"add": 0.0, "sub": 0.0, "mul": 1.0, "div": 1.0}
+
+
+def _join_constants(out: Value) -> None:
+    """Let (x·A + b)·s + t be x·(A·s) + (b·s + t), where nothing else reads what is between."""
+    readers: dict[int, int] = {}
+    for step, _ in in_order(out):
+        for value in step.inputs:
+            readers[id(value)] = readers.get(id(value), 0) + 1
+    for step, value in in_order(out):
+        affine = _affine(step)
+        if affine is None:
+            continue
+        row, scale, shift = affine
+        inner = None if row.step is None or readers.get(id(row), 0) > 1 else _affine(row.step)
+        if inner is not None:
+            row, scale, shift = inner[0], inner[1] * scale, inner[2] * scale + shift
+        if isinstance(row.step, Linear) and readers.get(id(row), 0) == 1 and (scale != 1).any():
+            row = _made(Linear(row.step.inputs, row.step.matrix * scale), row, row.width)
+            readers[id(row)] = 1
+            scale = np.ones_like(scale)
+        if (scale != 1).any():
+            if inner is None:
+                continue
+            row = _made(Map([row, Value(None, row.width, scale)], "mul", [None, None]), row, row.width)
+            readers[id(row)] = 1
+        value.step = Map([row, Value(None, row.width, shift)], "add", [None, None])
+
+
+def _affine(step: Step) -> tuple[Value, NDArray[np.float64], NDArray[np.float64]] | None:
+    """A value that numbers for each column are added to or multiplied with: the value, and both of them."""
+    if not isinstance(step, Map) or step.code not in _NEUTRAL or len(step.inputs) != 2:
+        return None
+    for i in (1,) if step.code in ("sub", "div") else (1, 0):
+        row, constant, columns = step.inputs[1 - i], step.inputs[i], step.columns[i]
+        if constant.space is None and constant.data is not None and step.columns[1 - i] is None and not row.fixed:
+            data = constant.data if columns is None else constant.data[:, columns]
+            numbers = np.broadcast_to(data, (1, row.width)).astype(np.float64)
+            one, nothing = np.ones_like(numbers), np.zeros_like(numbers)
+            if step.code in ("add", "sub"):
+                return row, one, numbers if step.code == "add" else -numbers
+            return row, numbers if step.code == "mul" else 1 / numbers, nothing
+    return None
 
 
 def _read_through_copies(out: Value) -> None:
@@ -46,30 +115,54 @@ def _read_through_copies(out: Value) -> None:
                     value = step.inputs[i] = value.step.inputs[0]
 
 
-def _before_sums(value: Value, matrix: NDArray[np.float64]) -> Value | None:
-    """The value times the matrix, multiplied before the sums that it is made of; None where it is made of none."""
-    step, width = value.step, matrix.shape[1]
-    if value.gathered is not None:
-        product = _before_sums(value.gathered.inputs[0], matrix)
-        assert product is not None
-        return _made(Gather([product], value.gathered.source), value, width)
-    if value.fixed:
-        assert value.data is not None
-        return Value(value.space, width, value.data @ matrix)
-    if isinstance(step, Gather) or (isinstance(step, Reduce) and step.code == "sum" and len(step.inputs) == 1):
-        (inner,) = step.inputs
-        product = _before_sums(inner, matrix)
-        if product is None:
-            if width > matrix.shape[0]:
-                return None
-            product = _product(inner, matrix)
-        return _again(step, product, value, width)
-    if isinstance(step, Map) and step.code in ("mul", "div"):
-        # A factor that is one number for each row may as well come later.
+class _Products:
+    """Products of values with matrices, each made once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], tuple[Value, NDArray[np.float64], Value]] = {}
+
+    def of(self, value: Value, matrix: NDArray[np.float64]) -> Value:
+        """The value times the matrix."""
+        key = id(value), id(matrix)
+        if key not in self._known:
+            # Both are kept, so that their ids stay theirs.
+            self._known[key] = value, matrix, _made(Linear([value], matrix), value, matrix.shape[1])
+        return self._known[key][2]
+
+    def before_sums(self, value: Value, matrix: NDArray[np.float64]) -> Value | None:
+        """The value times the matrix, multiplied before the sums that it is made of; None where it is made of none."""
+        step, width = value.step, matrix.shape[1]
+        if value.gathered is not None:
+            product = self.before_sums(value.gathered.inputs[0], matrix)
+            assert product is not None
+            return _made(Gather([product], value.gathered.source), value, width)
+        if value.fixed:
+            assert value.data is not None
+            return Value(value.space, width, value.data @ matrix)
+        if isinstance(step, Gather) or (isinstance(step, Reduce) and step.code == "sum" and len(step.inputs) == 1):
+            (inner,) = step.inputs
+            product = self.before_sums(inner, matrix)
+            if product is None:
+                if width > matrix.shape[0]:
+                    return None
+                product = self.of(inner, matrix)
+            return _again(step, product, value, width)
+        if isinstance(step, Map) and step.code in ("mul", "div"):
+            return self._factor_later(step, value, matrix)
+        if isinstance(step, Map) and step.code in ("add", "sub") and step.columns == [None, None]:
+            products = [self.before_sums(one, matrix) for one in step.inputs]
+            if any(product is not None for product in products):
+                both = [product or self.of(one, matrix) for product, one in zip(products, step.inputs, strict=True)]
+                return _made(Map(both, step.code, [None, None]), value, width)
+        return None
+
+    def _factor_later(self, step: Map, value: Value, matrix: NDArray[np.float64]) -> Value | None:
+        """A factor that is one number for each row may as well come after the matrix."""
+        width = matrix.shape[1]
         for i in (0, 1) if step.code == "mul" else (0,):
             columns, other = step.columns[1 - i], step.inputs[1 - i]
             if step.columns[i] is None and (other.width == 1 or (columns is not None and not columns.any())):
-                product = _before_sums(step.inputs[i], matrix)
+                product = self.before_sums(step.inputs[i], matrix)
                 if product is not None:
                     pair: list[tuple[Value, NDArray[np.int64] | None]] = [
                         (product, None),
@@ -77,16 +170,7 @@ def _before_sums(value: Value, matrix: NDArray[np.float64]) -> Value | None:
                     ]
                     pair = pair if i == 0 else pair[::-1]
                     return _made(Map([one for one, _ in pair], step.code, [own for _, own in pair]), value, width)
-    if isinstance(step, Map) and step.code in ("add", "sub") and step.columns == [None, None]:
-        products = [_before_sums(one, matrix) for one in step.inputs]
-        if any(product is not None for product in products):
-            both = [product or _product(one, matrix) for product, one in zip(products, step.inputs, strict=True)]
-            return _made(Map(both, step.code, [None, None]), value, width)
-    return None
-
-
-def _product(value: Value, matrix: NDArray[np.float64]) -> Value:
-    return _made(Linear([value], matrix), value, matrix.shape[1])
+        return None
 
 
 def _made(step: Step, like: Value, width: int) -> Value:
