@@ -106,6 +106,8 @@ def _is_plain(layer: Any) -> bool:
     """Whether this is a GCN layer as the paper of GCN has it, and nothing was switched on or off."""
     return (
         type(layer) is GCNConv
+        and type(layer.lin) is Linear
+        and layer.lin.bias is None
         and layer.normalize
         and layer.add_self_loops
         and not layer.improved

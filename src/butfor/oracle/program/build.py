@@ -85,7 +85,7 @@ def build(predictor: Predictor, edits: Edits, max_numbers: int) -> Program:
     inputs = predictor.call.inputs(everything)
     nodes, edges = _parts(predictor.graph, inputs, everything, np.flatnonzero(edits.visible))
     trace = recorded(predictor, inputs, [*nodes, *edges])
-    lowering = Lowering(trace)
+    lowering = Lowering(trace, 1 if near.flow == "source_to_target" else 0)
     features: list[tuple[Value, NDArray[np.int64]]] = []
     lowering.add_targets("target_rows")
     for part in nodes:
@@ -109,10 +109,12 @@ def build(predictor: Predictor, edits: Edits, max_numbers: int) -> Program:
         raise Untraceable(f"a program of {layout.numbers:,} numbers")
     groups = [part.rows for part in nodes if part.name.startswith("x ")]
     beyond = next(iter(lowering.beyond), "") or _outside(edits, layout, [*groups, np.concatenate(groups)])
+    if lowering.against and near.hops is not None:
+        beyond = TOO_SMALL
     return Program(layout, _edited(edits, layout, [rows for _, rows in features]), trace, beyond)
 
 
-def recorded(predictor: Predictor, inputs: Inputs, parts: list[_Part], keep: bool = True) -> Trace:
+def recorded(predictor: Predictor, inputs: Inputs, parts: list[_Part]) -> Trace:
     """The trace of one run.
 
     Raises:
@@ -124,23 +126,31 @@ def recorded(predictor: Predictor, inputs: Inputs, parts: list[_Part], keep: boo
         # What torch has to say of recording is nothing that a user could act upon.
         with preserved(predictor.model), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return record(predictor.model, lambda: predictor.run(inputs), tensors, keep)
+            return record(predictor.model, lambda: predictor.run(inputs), tensors)
     except ModelError as problem:
         if isinstance(problem.__cause__, Untraceable):
             raise problem.__cause__ from None
         raise Untraceable("a neighbourhood on which the model fails") from problem
 
 
-def recorded_at_other_sizes(predictor: Predictor, edits: Edits) -> list[Trace]:
-    """The same model on two copies of a neighbourhood side by side, and on the whole graph."""
+def recorded_at_other_sizes(predictor: Predictor, edits: Edits, max_numbers: int) -> list[Trace]:
+    """The same model on two copies of a neighbourhood side by side, and on the whole graph.
+
+    Raises:
+        Untraceable: the whole graph is too large for that.
+    """
     graph = predictor.graph
     twice = EditedBatch.of([(edits, pack([(), ()]))])
     whole = EditedBatch.whole_graph(graph, [edits.neighbourhood.targets])
+    width = max(store.x.size(1) for store in graph.data.node_stores)
+    if (graph.num_nodes + graph.edge_index.shape[1]) * width > max_numbers:
+        raise Untraceable("a graph too large to be recorded")
     traces = []
     for batch in (twice, replace(whole, nodes=np.arange(graph.num_nodes))):
         inputs = predictor.call.inputs(batch)
         nodes, edges = _parts(graph, inputs, batch, np.arange(batch.edge_index.shape[1]))
-        traces.append(recorded(predictor, inputs, [*nodes, *edges], keep=False))
+        traces.append(recorded(predictor, inputs, [*nodes, *edges]))
+        traces[-1].values.clear()
     return traces
 
 

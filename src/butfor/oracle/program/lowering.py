@@ -101,19 +101,25 @@ class Index:
     """Whole numbers or truth values that follow from the edges.
 
     Attributes:
-        origin: the edge column of each entry, or -1.
+        origin: the edge that each entry comes from: twice its column, and 1 more for the second end; -1 for none.
         of_nodes: whether they are numbers of nodes, which say where a node stands and nothing else.
     """
 
     origin: Tensor
     of_nodes: bool = False
 
+    @property
+    def columns(self) -> Tensor:
+        """The edge column of each entry, or -1."""
+        return _columns(self.origin)
+
 
 @dataclass(frozen=True, eq=False)
 class Lost:
-    """A tensor of which it is not known what it is."""
+    """A tensor of which it is not known what it is; it may still be a size."""
 
     reason: str
+    is_size: bool = False
 
 
 class Lowering:
@@ -122,10 +128,13 @@ class Lowering:
     Attributes:
         beyond: what makes a row depend on more than the edges that lead to it: on all rows, or on where it stands.
             Where there is nothing of the kind, what a row needs is all that it depends on, in any graph.
+        against: whether messages are passed against the direction that is known of.
     """
 
-    def __init__(self, trace: Trace) -> None:
-        self.trace = trace
+    def __init__(self, trace: Trace, receiving: int = 1) -> None:
+        """``receiving`` is the row of an edge index that has the nodes which messages are passed to."""
+        self.trace, self._receiving = trace, receiving
+        self.against = False
         self.beyond: list[str] = []
         self.graph = Space(1)
         self._facts: dict[int, Rows | Index | Lost] = {}
@@ -146,7 +155,9 @@ class Lowering:
 
     def add_edges(self, name: str, columns: NDArray[np.int64]) -> Space:
         """An edge index, and the edge column that each of its columns is."""
-        self._facts[self.trace.inputs[name]] = Index(torch.from_numpy(columns).expand(2, -1).clone(), of_nodes=True)
+        self._facts[self.trace.inputs[name]] = Index(
+            2 * torch.from_numpy(columns) + torch.tensor([[0], [1]]), of_nodes=True
+        )
         return self.edge_space(columns)
 
     def add_targets(self, name: str) -> None:
@@ -158,7 +169,7 @@ class Lowering:
         """Whole numbers that edges carry, such as their types."""
         number = self.trace.inputs[name]
         shape = self.trace.values[number].shape
-        origin = torch.from_numpy(columns).reshape([-1] + [1] * (len(shape) - 1))
+        origin = 2 * torch.from_numpy(columns).reshape([-1] + [1] * (len(shape) - 1))
         self._facts[number] = Index(origin.expand(shape).clone())
 
     def edge_space(self, columns: NDArray[np.int64]) -> Space:
@@ -181,6 +192,8 @@ class Lowering:
             lost = [fact for ref in operation.refs if isinstance(fact := self._facts.get(ref.number), Lost)]
             if lost and operation.name == "overlay":
                 self._facts[operation.outputs[0]] = lost[0]
+                continue
+            if operation.name == "_local_scalar_dense" and any(fact.is_size for fact in lost):
                 continue
             facts = [self._fact(ref) for ref in operation.refs]
             counted = operation.name in _REDUCTIONS and len(facts) == 3 and any(fact is not None for fact in facts)
@@ -212,7 +225,10 @@ class Lowering:
     def _follow_index(self, operation: Operation) -> None:
         """Do to the origins of an index what is done to the index."""
         name, outputs = operation.name, [self.trace.values[number] for number in operation.outputs]
-        if name in _QUESTIONS or name in _FRESH:
+        if name in _FRESH:
+            return
+        if name in _QUESTIONS:
+            self._ask_index(operation)
             return
         if name in _CHOICES | {"embedding"}:
             self._choose_from_index(operation, outputs[0])
@@ -231,13 +247,23 @@ class Lowering:
         else:
             raise Untraceable(f"the operation {name} on the edges")
 
+    def _ask_index(self, operation: Operation) -> None:
+        """A maximum over all edges, a decision: the largest number of a node says how many there are, and that only."""
+        given = [fact for ref in operation.refs if isinstance(fact := self._fact(ref), Index)]
+        is_size = operation.name in ("max", "min") and all(fact.of_nodes for fact in given)
+        if not operation.outputs:
+            raise Untraceable("a decision that depends on the edges")
+        for number in operation.outputs:
+            self._facts[number] = Lost(f"the operation {operation.name} over all edges", is_size)
+
     def _move_index(self, operation: Operation) -> None:
         """Do to the origins what is done to the numbers."""
         args, kwargs = tree_map(self._origin, (operation.args, operation.kwargs))
         given = [fact for ref in operation.refs if isinstance(fact := self._fact(ref), Index)]
         of_nodes = any(fact.of_nodes for fact in given)
         moved = _several(args[0] if operation.name in _SAME else _done(operation, args, kwargs))
-        before, after = (torch.cat([one.reshape(-1) for one in many]) for many in ([g.origin for g in given], moved))
+        parts = [fact.origin for fact in given], moved
+        before, after = (_columns(torch.cat([one.reshape(-1) for one in part])) for part in parts)
         kept = torch.zeros(int(torch.cat([before, after]).max()) + 2 if len(after) else 1, dtype=torch.bool)
         kept[after] = True  # the last place is for what is no edge
         if not bool(kept[before].all()):
@@ -304,6 +330,7 @@ class Lowering:
             self._facts[number] = Index(origin, of_nodes)
             return
         # Whole numbers as features, such as the type of an edge, or 0 and 1 for each type.
+        origin = _columns(origin)
         rows = origin.reshape(len(origin), -1) if origin.dim() else origin.reshape(1, 1)
         if not bool((rows == rows[:, :1]).all()):
             raise Untraceable("numbers of nodes used as features")
@@ -330,7 +357,7 @@ class Lowering:
             return
         if any(isinstance(one, Index) and one.of_nodes for one in chosen):
             self.beyond.append("a table with a row for each node")
-        index = [one.origin for one in chosen if isinstance(one, Index)]
+        index = [one.columns for one in chosen if isinstance(one, Index)]
         if len(index) != 1 or index[0].dim() != 1 or operation.name not in ("index", "index_select", "embedding"):
             raise Untraceable(f"the operation {operation.name} on the edges")
         axis = operation.args[1] if operation.name == "index_select" else 0
@@ -350,7 +377,8 @@ class Lowering:
         facts = [fact for ref in operation.refs if (fact := self._fact(ref)) is not None]
         if name in _FRESH:
             return
-        if name not in _KNOWN and all(isinstance(fact, Rows) and fact.value.fixed for fact in facts):
+        always = [fact for fact in facts if isinstance(fact, Rows) and fact.value.fixed and fact.space.columns is None]
+        if name not in _KNOWN and len(always) == len(facts):
             # Whatever it is, no edit changes what comes out.
             self.beyond.append(f"the operation {name}")
             return
@@ -592,6 +620,9 @@ class Lowering:
         if not isinstance(fact, Rows):
             raise Untraceable("a choice that depends on the values of nodes")
         found, tensor = self._fact(index), self._tensor(index)
+        if isinstance(found, Index) and tensor.dim() == 2 and axis == fact.axis == 0 and operation.name == "index":
+            self._gather_ends(operation, fact, found, tensor)
+            return
         if isinstance(found, Rows) or axis % len(fact.shape) != fact.axis or tensor.dim() != 1:
             if found is None:
                 self._move_by_constant(operation, fact, axis, tensor)
@@ -605,9 +636,19 @@ class Lowering:
         else:
             chosen = tensor.long().numpy()
             space = (
-                self.edge_space(found.origin.numpy()) if isinstance(found, Index) else self._part(fact.space, chosen)
+                self.edge_space(found.columns.numpy()) if isinstance(found, Index) else self._part(fact.space, chosen)
             )
         self._put(operation, Gather([fact.value], chosen), space, fact.axis)
+
+    def _gather_ends(self, operation: Operation, fact: Rows, found: Index, index: Tensor) -> None:
+        """Rows of both ends of edges or pairs, one end after the other."""
+        columns = found.columns
+        if not bool((columns == columns[:1]).all()):
+            raise Untraceable("rows of different edges put together")
+        space, width = self.edge_space(columns[0].numpy()), fact.value.width
+        ends = [made(Gather([fact.value], end.numpy()), space, width) for end in index.long()]
+        step = Pick(ends, np.repeat(np.arange(len(ends)), width), np.tile(np.arange(width), len(ends)))
+        self._put(operation, step, space, 1)
 
     def _gather_columns(self, operation: Operation) -> None:
         """Of each row the columns that a label says: all columns times 0 or 1, added up."""
@@ -671,6 +712,12 @@ class Lowering:
             rows = places[:, 0] // width
             if not bool((places == rows[:, None] * width + torch.arange(width)).all()):
                 raise Untraceable("a tensor that is written into through another one")
+            fact = self._fact(part)
+            if len(rows) == len(tensor) and bool((rows == torch.arange(len(rows))).all()) and isinstance(fact, Rows):
+                if fact.shape != tuple(tensor.shape):
+                    raise Untraceable("a tensor that is written into through another one")
+                self._facts[operation.outputs[0]] = fact
+                return
             self.beyond.append("some rows chosen by where they stand")
             self._write_over(operation, whole, part, rows.numpy())
         except Untraceable as problem:
@@ -886,8 +933,12 @@ class Lowering:
         if fact is None:
             self.beyond.append("a reduction that does not follow the edges")
             return receiver, None
-        origin = fact.origin.movedim(axis, 0).reshape(len(receiver), lines.shape[1])
-        return receiver, origin[:, 0].numpy()
+        origin = fact.origin.movedim(axis, 0).reshape(len(receiver), lines.shape[1])[:, 0]
+        if not fact.of_nodes:
+            self.beyond.append("a reduction by what edges carry")
+        elif bool(((origin >= 0) & (origin % 2 != self._receiving)).any()):
+            self.against = True
+        return receiver, _columns(origin).numpy()
 
 
 def _as_map(operation: Operation) -> tuple[str, list[Any], tuple[float, ...]]:
@@ -933,6 +984,11 @@ def _matrix(fact: Rows, constant: Tensor, at: int) -> NDArray[np.float64]:
 def _done(operation: Operation, args: Any, kwargs: Any) -> Any:
     """Move numbers as an operation moves others; a view of them may need a copy, because they lie otherwise."""
     return args[0].reshape(args[1]) if "view" in operation.name else operation.function(*args, **kwargs)
+
+
+def _columns(origin: Tensor) -> Tensor:
+    """The edge columns that entries of an index come from."""
+    return torch.where(origin < 0, -1, origin // 2)
 
 
 def _several(result: Any) -> list[Any]:

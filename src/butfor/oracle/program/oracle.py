@@ -149,7 +149,7 @@ class ProgramOracle(Oracle):
             return True
         if not self._references:
             try:
-                self._references.extend(recorded_at_other_sizes(self.general.predictor, edits))
+                self._references.extend(recorded_at_other_sizes(self.general.predictor, edits, self.max_numbers))
             except Untraceable:
                 return False
         trace = program.trace

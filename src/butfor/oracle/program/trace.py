@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import threading
-import weakref
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -79,7 +78,13 @@ _COMPOSED |= {
 }
 
 
-_NOTHING = torch.empty(0)
+# How many numbers of a large constant are compared.
+SEVERAL = 4096
+
+# What comes out depends on no value of what goes in.
+_FRESH = {
+    "new_zeros", "new_ones", "new_full", "new_empty", "zeros_like", "ones_like", "empty_like", "full_like", "empty",
+}  # fmt: skip
 
 
 class Untraceable(Exception):
@@ -128,6 +133,7 @@ class Trace:
         inputs: the numbers of what the model was given, by name.
         sizes: their shapes.
         output: the number of what it returned.
+        constants: what does not follow from the inputs, in a form that does not show how large it is.
     """
 
     operations: list[Operation] = field(default_factory=list)
@@ -135,6 +141,7 @@ class Trace:
     inputs: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, torch.Size] = field(default_factory=dict)
     output: int = -1
+    constants: dict[int, Any] = field(default_factory=dict)
 
     def sizes_differ(self, other: Trace) -> bool:
         """Whether all inputs are of other sizes in another run."""
@@ -151,10 +158,8 @@ class Trace:
         for one, two in zip(self.operations, other.operations, strict=True):
             if one.name != two.name or _plain(one) != _plain(two):
                 return f"the operation {one.name}, whose arguments depend on the size of the graph"
-        made = {number for operation in self.operations for number in operation.outputs} | set(self.inputs.values())
-        for number in {ref.number for one in self.operations for ref in one.refs} - made:
-            if not _equal(self.values[number], other.values[number]):
-                return "a constant that depends on the size of the graph"
+        if self.constants != other.constants:
+            return "a constant that depends on the size of the graph"
         return ""
 
 
@@ -171,28 +176,38 @@ def _plain(operation: Operation) -> Any:
     ignored = (int, list, tuple) if operation.name in _PLACES else (list, tuple) if operation.name in _SIZED else ()
 
     def kept(argument: Any) -> Any:
-        return "size" if isinstance(argument, ignored) and not isinstance(argument, bool) else argument
+        size = isinstance(argument, Tensor) or (isinstance(argument, ignored) and not isinstance(argument, bool))
+        return "size" if size else argument
 
     args = [kept(argument) for argument in operation.args]
     return args, {name: kept(argument) for name, argument in operation.kwargs.items()}, operation.outputs
 
 
-def _equal(one: Tensor, two: Tensor) -> bool:
-    return one.shape == two.shape and (one.data_ptr() == two.data_ptr() or bool(torch.equal(one, two)))
+def _without_size(tensor: Tensor) -> Any:
+    """A constant as something to compare: one number if it has no other, what counts rows as that, else as it is."""
+    flat = tensor.detach().reshape(-1)
+    if not len(flat) or bool((flat == flat[0]).all()):
+        return "nothing" if not len(flat) else float(flat[0])
+    if not tensor.is_floating_point() and bool((tensor == torch.arange(tensor.shape[-1], device=tensor.device)).all()):
+        return "counting"
+    # Parameters are themselves in every run; of what else is large, its size counts.
+    return (
+        tensor.data_ptr() if isinstance(tensor, torch.nn.Parameter) else (tuple(tensor.shape), flat[:SEVERAL].tolist())
+    )
 
 
-def record(model: nn.Module, run: Callable[[], Tensor], inputs: dict[str, Tensor], keep: bool = True) -> Trace:
+def record(model: nn.Module, run: Callable[[], Tensor], inputs: dict[str, Tensor]) -> Trace:
     """Run a model and record what it does to these inputs.
 
     PyG's softmax over the edges into a node is recorded as one operation, "edge_softmax"; that a part of a tensor is
-    written over as another, "overlay". Unless values are to be kept, only those of constants are.
+    written over as another, "overlay".
 
     Raises:
         Untraceable: it writes into a tensor that other tensors share their memory with.
     """
-    recorder = _Recorder(keep)
+    recorder = _Recorder()
     for name, tensor in inputs.items():
-        recorder.trace.inputs[name] = recorder.add(tensor)
+        recorder.trace.inputs[name] = recorder.add_input(tensor)
         recorder.trace.sizes[name] = tensor.shape
     known: list[tuple[Callable[..., Any], Callable[..., Any]]] = [
         (softmax, recorder.softmax),
@@ -231,26 +246,27 @@ def _name(func: Any) -> str:
 
 
 class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    def __init__(self, keep: bool) -> None:
+    def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.trace = Trace()
-        self._keep = keep
         self._numbers: dict[int, int] = {}
+        self._following: set[int] = set()  # the numbers of values that follow from the inputs
         self._held: list[Tensor] = []  # so that their ids stay theirs
         self._sharing: dict[int, set[int]] = {}  # the values that live in each piece of memory
         self._overwritten: set[int] = set()
         self._silent = self._counting = False
         self._thread = threading.get_ident()
 
-    def add(self, tensor: Tensor, made: bool = True) -> int:
-        """Give a tensor a number; a constant is one that nothing made."""
+    def add_input(self, tensor: Tensor) -> int:
+        """Give a number to a tensor that the model was given."""
+        number = self.add(tensor)
+        self._following.add(number)
+        return number
+
+    def add(self, tensor: Tensor) -> int:
+        """Give a tensor a number."""
         number = len(self.trace.values)
         self._numbers[id(tensor)] = number
-        if made and not self._keep:
-            self.trace.values.append(_NOTHING)
-            # Its id may be another tensor's when it is gone.
-            weakref.finalize(tensor, self._numbers.pop, id(tensor), None).atexit = False
-            return number
         self.trace.values.append(tensor.detach())
         self._held.append(tensor)
         try:
@@ -261,7 +277,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def number(self, tensor: Tensor) -> int:
         """The number of the value that a tensor has now."""
-        number = self._numbers[id(tensor)] if id(tensor) in self._numbers else self.add(tensor, made=False)
+        if id(tensor) not in self._numbers:
+            number = self.add(tensor)
+            self.trace.constants[number] = _without_size(tensor)
+        number = self._numbers[id(tensor)]
         if number in self._overwritten:
             raise Untraceable("a tensor that is written into through another one")
         return number
@@ -276,7 +295,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             out = softmax(*args, **kwargs)
         finally:
             self._silent = False
-        self.trace.operations.append(Operation("edge_softmax", softmax, given, named, (self.add(out),)))
+        self.trace.operations.append(Operation("edge_softmax", softmax, given, named, (self.add_input(out),)))
         return out
 
     def gcn_norm(self, *args: Any, **kwargs: Any) -> Any:
@@ -305,8 +324,14 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if written:
             outputs = tuple(self.add(tensor) for tensor in written)
         else:
-            outputs = tuple(self.add(tensor) for tensor in tree_flatten(out)[0] if isinstance(tensor, Tensor))
-        self.trace.operations.append(Operation(_name(func), func, given, named, outputs, self._counting))
+            outputs = tuple(self.add(tensor) for tensor in _tensors(out))
+        operation = Operation(_name(func), func, given, named, outputs, self._counting)
+        self.trace.operations.append(operation)
+        if operation.name not in _FRESH and any(ref.number in self._following for ref in operation.refs):
+            self._following.update(outputs)
+        elif "empty" not in operation.name:
+            for number, tensor in zip(outputs, written or _tensors(out), strict=True):
+                self.trace.constants[number] = _without_size(tensor)
         for part, numbers in wholes:
             self._overlay(part, numbers)
         return out
@@ -332,8 +357,6 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
         Returns the numbers of values that it is a part of; others that share its memory are not to be used any more.
         """
-        if not self._keep:
-            return []
         mine, sharing = self.number(tensor), self._sharing[tensor.untyped_storage()._cdata]
         lost = {number for number in sharing if number == mine or _overlap(self.trace.values[number], tensor).any()}
         for number in lost:
@@ -352,6 +375,12 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._overwritten.discard(number)
             operation = Operation("overlay", None, (Ref(number), new), {"places": places}, (self.add(whole),))
             self.trace.operations.append(operation)
+            if {number, new.number} & self._following:
+                self._following.update(operation.outputs)
+
+
+def _tensors(out: Any) -> list[Tensor]:
+    return [tensor for tensor in tree_flatten(out)[0] if isinstance(tensor, Tensor)]
 
 
 def _where(tensor: Tensor) -> Tensor:
