@@ -62,7 +62,7 @@ def are_local(predictor: Predictor, asked: Sequence[Edits], truths: Sequence[Ten
 
 
 def _scores(predictor: Predictor, asked: Sequence[Edits], far: float) -> Tensor:
-    edited, noise = _surrounded(predictor, asked)
+    edited, noise = _surrounded(predictor, asked, far)
     with preserved(predictor.model), torch.no_grad():
         # Where whole graphs are predicted, the strangers are the last.
         return predictor.run(with_noise(predictor.call.inputs(edited), edited, noise, predictor.graph, far))[
@@ -70,7 +70,7 @@ def _scores(predictor: Predictor, asked: Sequence[Edits], far: float) -> Tensor:
         ]
 
 
-def _surrounded(predictor: Predictor, asked: Sequence[Edits]) -> tuple[EditedBatch, NDArray[np.bool_]]:
+def _surrounded(predictor: Predictor, asked: Sequence[Edits], far: float) -> tuple[EditedBatch, NDArray[np.bool_]]:
     """The neighbourhoods with strangers before and behind them and a ring around each; and which rows are noise."""
     graph, nothing = predictor.graph, pack([()])
     edited = EditedBatch.of([(edits, nothing) for edits in asked])
@@ -80,6 +80,10 @@ def _surrounded(predictor: Predictor, asked: Sequence[Edits]) -> tuple[EditedBat
     # The largest degree of all is among the noise.
     degree = int(np.bincount(edited.edge_index.ravel()).max(initial=0))
     strangers = random.integers(edges, size=max(STRANGERS, degree + 1) if edges else 0)
+    extreme = _extreme_edge(predictor, far)
+    if extreme is not None:
+        # As many as there are others, so that a median over all edges moves.
+        strangers = np.concatenate([strangers, np.full(edited.edge_index.shape[1] + len(strangers), extreme)])
     lone = random.integers(graph.num_nodes, size=(2, STRANGERS))
     if graph.types is not None:
         # A model may pool each type by itself, and count graphs by the last that has nodes of this type.
@@ -120,6 +124,16 @@ def _surrounded(predictor: Predictor, asked: Sequence[Edits]) -> tuple[EditedBat
         owner=np.concatenate(owner)[order],
     )
     return around, noise[order]
+
+
+def _extreme_edge(predictor: Predictor, far: float) -> int | None:
+    """The edge that carries most, or least where ``far`` is negative, if the model reads what edges carry."""
+    carried = predictor.graph.edge_fields() if predictor.graph.types is None else {}
+    read = [values for name, values in carried.items() if name in predictor.fields and len(values)]
+    if not read or not far:
+        return None
+    sums = read[0].reshape(len(read[0]), -1).double().sum(dim=1)
+    return int(sums.argmax() if far > 0 else sums.argmin())
 
 
 def _meeting(graph: Graph, columns: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -109,7 +109,7 @@ def build(predictor: Predictor, edits: Edits, max_numbers: int) -> Program:
         raise Untraceable(f"a program of {layout.numbers:,} numbers")
     groups = [part.rows for part in nodes if part.name.startswith("x ")]
     beyond = next(iter(lowering.beyond), "") or _outside(edits, layout, [*groups, np.concatenate(groups)])
-    if lowering.against and near.hops is not None:
+    if lowering.reads_all and near.hops is not None:
         beyond = TOO_SMALL
     return Program(layout, _edited(edits, layout, [rows for _, rows in features]), trace, beyond)
 

@@ -128,13 +128,14 @@ class Lowering:
     Attributes:
         beyond: what makes a row depend on more than the edges that lead to it: on all rows, or on where it stands.
             Where there is nothing of the kind, what a row needs is all that it depends on, in any graph.
-        against: whether messages are passed against the direction that is known of.
+        reads_all: whether it is certain that edges outside a neighbourhood count: they are all added up, or messages
+            are passed against the direction that is known of.
     """
 
     def __init__(self, trace: Trace, receiving: int = 1) -> None:
         """``receiving`` is the row of an edge index that has the nodes which messages are passed to."""
         self.trace, self._receiving = trace, receiving
-        self.against = False
+        self.reads_all = False
         self.beyond: list[str] = []
         self.graph = Space(1)
         self._facts: dict[int, Rows | Index | Lost] = {}
@@ -831,6 +832,7 @@ class Lowering:
         if code not in ("sum", "mean", "amax", "amin") or (code == "mean" and fact.space.columns is not None):
             raise Untraceable(f"a {code} over all edges")
         self.beyond.append(f"a {code} over all rows")
+        self.reads_all |= code in ("sum", "mean")
         size, axis = fact.space.size, fact.axis if keep else None
         entry = np.arange(size)
         edges = fact.space.edges
@@ -935,9 +937,9 @@ class Lowering:
             return receiver, None
         origin = fact.origin.movedim(axis, 0).reshape(len(receiver), lines.shape[1])[:, 0]
         if not fact.of_nodes:
-            self.beyond.append("a reduction by what edges carry")
+            self.reads_all = True
         elif bool(((origin >= 0) & (origin % 2 != self._receiving)).any()):
-            self.against = True
+            self.reads_all = True
         return receiver, _columns(origin).numpy()
 
 

@@ -136,9 +136,11 @@ class ProgramOracle(Oracle):
         return program.is_local
 
     def sees_beyond(self, edits: Edits) -> bool:
-        """Whether the target hears of edges outside the neighbourhood."""
+        """Whether the target hears of edges outside the neighbourhood, or of how large the graph is."""
         program = self._found(edits)
-        return not isinstance(program, str) and program.beyond == TOO_SMALL
+        if isinstance(program, str) or edits.neighbourhood.hops is None:
+            return False
+        return program.beyond == TOO_SMALL or (not program.beyond and not self.proves_locality(edits))
 
     def _is_same_at_any_size(self, edits: Edits, program: Program) -> bool:
         """Whether the model did the same to every row on this neighbourhood, on two of them, and on the whole graph.

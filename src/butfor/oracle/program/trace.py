@@ -184,12 +184,15 @@ def _plain(operation: Operation) -> Any:
 
 
 def _without_size(tensor: Tensor) -> Any:
-    """A constant as something to compare: one number if it has no other, what counts rows as that, else as it is."""
+    """A constant as something to compare: one number or row if it has no other, what counts as that, else as it is."""
     flat = tensor.detach().reshape(-1)
     if not len(flat) or bool((flat == flat[0]).all()):
         return "nothing" if not len(flat) else float(flat[0])
     if not tensor.is_floating_point() and bool((tensor == torch.arange(tensor.shape[-1], device=tensor.device)).all()):
         return "counting"
+    rows = tensor.detach().reshape(len(tensor), -1)
+    if bool((rows == rows[:1]).all()):
+        return tuple(rows[0, :SEVERAL].tolist())
     # Parameters are themselves in every run; of what else is large, its size counts.
     return (
         tensor.data_ptr() if isinstance(tensor, torch.nn.Parameter) else (tuple(tensor.shape), flat[:SEVERAL].tolist())
@@ -293,9 +296,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._silent = True
         try:
             out = softmax(*args, **kwargs)
+            number = self.add_input(out)
         finally:
             self._silent = False
-        self.trace.operations.append(Operation("edge_softmax", softmax, given, named, (self.add_input(out),)))
+        self.trace.operations.append(Operation("edge_softmax", softmax, given, named, (number,)))
         return out
 
     def gcn_norm(self, *args: Any, **kwargs: Any) -> Any:

@@ -1,0 +1,342 @@
+"""Models that read more than they seem to: what is claimed of them, against every subset of the edges.
+
+The edited graphs are built by hand and the model runs on the whole of each, so nothing is shared with the library.
+Those that are known to fail are marked; each says what the library takes for granted there.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch_geometric import nn as pyg
+from torch_geometric.data import Data
+from torch_geometric.utils import coalesce, degree, scatter
+
+import butfor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Pair = tuple[int, int]
+
+# How far classes must be apart for brute force to call it a change.
+CLEAR = 1e-4
+
+
+def graph(seed: int, nodes: int, edges: int, directed: bool) -> Data:
+    """A random graph whose nodes have two features."""
+    generator = torch.Generator().manual_seed(seed)
+    pairs = [(u, v) for u in range(nodes) for v in range(nodes) if (u != v if directed else u < v)]
+    chosen = torch.randperm(len(pairs), generator=generator)[:edges].sort().values
+    ends = torch.tensor([pairs[number] for number in chosen]).T
+    x = torch.randn(nodes, 2, generator=generator)
+    return Data(x=x, edge_index=(ends if directed else torch.cat([ends, ends.flip(0)], dim=1)).contiguous())
+
+
+def scores(model: nn.Module, data: Data, gone: set[Pair], directed: bool) -> Tensor:
+    """What the model says of all nodes after these edges were taken out of the whole graph."""
+    both = gone if directed else gone | {(v, u) for u, v in gone}
+    kept = [number for number, pair in enumerate(data.edge_index.T.tolist()) if tuple(pair) not in both]
+    carried = {name: data[name][kept] for name in ("edge_weight", "edge_attr") if name in data}
+    with torch.no_grad():
+        out: Tensor = model(data.x.clone(), data.edge_index[:, kept], **carried)
+    return out
+
+
+def smallest(model: nn.Module, data: Data, directed: bool) -> dict[int, int]:
+    """For every node that can be changed, how few deletions do it."""
+    pairs = {tuple(sorted(pair)) if not directed else tuple(pair) for pair in data.edge_index.T.tolist()}
+    before = scores(model, data, set(), directed).argmax(1)
+    found: dict[int, int] = {}
+    for size in range(1, len(pairs) + 1):
+        for gone in itertools.combinations(sorted(pairs), size):
+            try:
+                after = scores(model, data, set(gone), directed)
+            except IndexError:  # the model fails on a graph without edges, so it predicts nothing there
+                continue
+            first, second = after.topk(2, dim=1).values.T
+            for node in ((after.argmax(1) != before) & (first - second > CLEAR)).nonzero().flatten().tolist():
+                found.setdefault(node, size)
+    return found
+
+
+def check(model: nn.Module, data: Data, directed: bool) -> None:
+    """No bound is too high, nothing that can be done is called impossible, and every answer does what it says."""
+    model.eval()
+    truth = smallest(copy.deepcopy(model), data, directed)
+    before = scores(model, data, set(), directed).argmax(1)
+    for node, result in enumerate(butfor.explain(model, data, range(data.num_nodes), directed=directed)):
+        least = truth.get(node)
+        if result.found:
+            after = scores(model, data, {(edit.source, edit.target) for edit in result.edits}, directed)[node]
+            assert after.argmax() != before[node], f"node {node}: {result}"
+        if least is not None:
+            assert result.status.value != "impossible", f"node {node}: {least} edges suffice"
+            assert (result.lower_bound or 0) <= least, f"node {node}: {least} edges suffice, not {result.lower_bound}"
+
+
+def balanced(model: nn.Module, data: Data) -> nn.Module:
+    """The same model with classes that are close to each other on this graph, so that edges decide."""
+    carried = {name: data[name] for name in ("edge_weight", "edge_attr") if name in data}
+    with torch.no_grad():
+        model.lin.bias -= copy.deepcopy(model)(data.x, data.edge_index, **carried).mean(0)
+    return model
+
+
+class Net(nn.Module):
+    """Hidden numbers by some function of layers, and a linear layer behind it."""
+
+    def __init__(self, hidden: Callable[..., Tensor], **layers: nn.Module) -> None:
+        super().__init__()
+        self.layers, self.hidden, self.lin = nn.ModuleDict(layers), hidden, nn.Linear(3, 2)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        out: Tensor = self.lin(self.hidden(self.layers, x, edge_index))
+        return out
+
+
+def asked(seed: int, directed: bool, hidden: Callable[..., Tensor], **layers: Callable[[], nn.Module]) -> None:
+    """Check a `Net` on a random graph."""
+    torch.manual_seed(seed)
+    model = Net(hidden, **{name: make() for name, make in layers.items()})
+    data = graph(seed, 8, 7, directed=True) if directed else graph(seed, 7, 7, directed=False)
+    check(balanced(model, data), data, directed)
+
+
+def sage() -> nn.Module:
+    return pyg.SAGEConv(2, 3)
+
+
+def own() -> nn.Module:
+    return nn.Linear(2, 3)
+
+
+def gcn() -> nn.Module:
+    return pyg.GCNConv(2, 3)
+
+
+# What holds.
+
+
+def beside_the_first(layers: Any, x: Tensor, edge_index: Tensor) -> Tensor:
+    h = layers["conv"](x, edge_index)
+    return h.relu() + h[:1].relu()
+
+
+def by_all_nodes(layers: Any, x: Tensor, edge_index: Tensor) -> Tensor:
+    h = layers["conv"](x, edge_index).relu()
+    return h / (h.max() + 1e-3)
+
+
+def by_rank(layers: Any, x: Tensor, edge_index: Tensor) -> Tensor:
+    rank = degree(edge_index[1], x.size(0)).argsort().argsort()
+    return layers["conv"](x, edge_index).relu() + 0.1 * rank[:, None].float()
+
+
+def along_some_edges(layers: Any, x: Tensor, edge_index: Tensor) -> Tensor:
+    number = degree(edge_index[1], x.size(0))
+    kept = number[edge_index[0]] >= number[edge_index[1]]
+    return layers["conv"](x, edge_index[:, kept]).relu()
+
+
+def by_whole_numbers(layers: Any, x: Tensor, edge_index: Tensor) -> Tensor:
+    half = (degree(edge_index[1], x.size(0)) / 2).long()
+    return layers["conv"](x, edge_index).relu() * (1 + half[:, None].float())
+
+
+def through_lists(layers: Any, x: Tensor, edge_index: Tensor) -> Tensor:
+    return torch.tensor(layers["conv"](x, edge_index).tolist()).relu()
+
+
+def without_copies(layers: Any, x: Tensor, edge_index: Tensor) -> Tensor:
+    return layers["conv"](x, coalesce(edge_index)).relu()
+
+
+def if_any_edge(layers: Any, x: Tensor, edge_index: Tensor) -> Tensor:
+    return layers["own"](x) if edge_index.size(1) == 0 else layers["conv"](x, edge_index).relu()
+
+
+def unless_alone(layers: Any, x: Tensor, edge_index: Tensor) -> Tensor:
+    some = degree(edge_index[1], x.size(0)) > 0
+    return torch.where(some[:, None], layers["conv"](x, edge_index), layers["own"](x)).relu()
+
+
+def by_hand(layers: Any, x: Tensor, edge_index: Tensor) -> Tensor:
+    """A softmax without the maximum, beside a layer of PyG."""
+    h, (sender, receiver) = layers["own"](x), edge_index
+    power = (h[sender] * h[receiver]).sum(1).exp()
+    total = scatter(power, receiver, dim_size=x.size(0))
+    messages = h[sender] * (power / (total[receiver] + 1e-9))[:, None]
+    return layers["conv"](x, edge_index) + scatter(messages, receiver, dim_size=x.size(0)).relu()
+
+
+def until_nothing_moves(layers: Any, x: Tensor, edge_index: Tensor) -> Tensor:
+    h = layers["own"](x)
+    for _ in range(4):
+        new = layers["again"](h, edge_index).tanh()
+        if (new - h).abs().max() < 0.01:
+            break
+        h = new
+    return h
+
+
+def in_place_between(layers: Any, x: Tensor, edge_index: Tensor) -> Tensor:
+    h = layers["first"](x, edge_index)
+    h.add_(layers["own"](x))
+    h.relu_()
+    return layers["again"](h, edge_index)
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        beside_the_first, by_all_nodes, by_rank, along_some_edges, by_whole_numbers, through_lists, without_copies,
+        if_any_edge, unless_alone, by_hand, until_nothing_moves, in_place_between,
+    ],
+    ids=lambda hidden: hidden.__name__,
+)  # fmt: skip
+def test_what_a_model_reads_beside_its_messages_is_noticed(hidden: Callable[..., Tensor], directed: bool) -> None:
+    layers: dict[str, Callable[[], nn.Module]] = {"conv": sage}
+    if hidden in (if_any_edge, unless_alone, by_hand):
+        layers["own"] = own
+    elif hidden in (until_nothing_moves, in_place_between):
+        layers = {"first": gcn, "own": own, "again": lambda: pyg.GCNConv(3, 3)}
+    asked(int(directed), directed, hidden, **layers)
+
+
+# What does not hold yet.
+
+
+class TwoLayers(nn.Module):
+    """A GCN whose activation is written over what it is given."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self.one, self.two, self.act, self.how = pyg.GCNConv(2, 2), pyg.GCNConv(2, 2), nn.ReLU(inplace=True), how
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        h = self.one(x, edge_index)
+        if self.how == "method":
+            h.relu_()
+        elif self.how == "assigned":
+            h = h.relu()
+        elif self.how == "function":
+            nn.functional.relu(h, inplace=True)
+        else:
+            self.act(h)
+        out: Tensor = self.two(h, edge_index)
+        return out
+
+
+IN_PLACE = ("method", "function", "module")
+
+
+@pytest.mark.parametrize("how", ["assigned", *IN_PLACE])
+def test_an_activation_written_in_place_is_seen(how: str) -> None:
+    model = TwoLayers(how)
+    with torch.no_grad():
+        # All hidden numbers are positive on the intact graph, but not on all others.
+        model.one.lin.weight.copy_(torch.tensor([[3.3634, -2.8662], [-1.5187, 3.0904]]))
+        model.one.bias.copy_(torch.tensor([3.5267, 3.0859]))
+        model.two.lin.weight.copy_(torch.tensor([[0.7046, 0.1322], [-0.0851, -0.6587]]))
+        model.two.bias.copy_(torch.tensor([-2.5375, 2.3480]))
+    x = [
+        [-0.2988, -1.6913],
+        [-0.2108, -0.2326],
+        [-0.9654, 0.0128],
+        [0.0768, 1.1136],
+        [0.6953, -1.5187],
+        [-0.2182, 1.4061],
+    ]
+    ends = torch.tensor([[0, 1, 1, 1, 2, 2], [5, 3, 4, 5, 3, 5]])
+    check(model, Data(x=torch.tensor(x), edge_index=torch.cat([ends, ends.flip(0)], dim=1)), directed=False)
+
+
+class BothWays(nn.Module):
+    """Hears along the edges and against them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.lin = pyg.DirGNNConv(pyg.SAGEConv(2, 2)), nn.Linear(2, 2)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        out: Tensor = self.lin(self.conv(x, edge_index).relu())
+        return out
+
+
+def test_what_edges_carry_backwards_counts() -> None:
+    torch.manual_seed(2)
+    model, data = BothWays(), graph(2, 9, 10, directed=True)
+    check(balanced(model, data), data, directed=True)
+
+
+class Recent(nn.Module):
+    """Counts messages by how old they are beside the latest of all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.lin = pyg.GraphConv(2, 3), nn.Linear(3, 2)
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor) -> Tensor:
+        age = (edge_attr.max() - edge_attr).float() if len(edge_attr) else edge_attr.float()
+        out: Tensor = self.lin(self.conv(x, edge_index, torch.exp(-0.7 * age)).relu())
+        return out
+
+
+def test_the_latest_edge_of_all_counts() -> None:
+    torch.manual_seed(0)
+    model, data = Recent(), graph(0, 9, 10, directed=True)
+    data.edge_attr = torch.tensor([0, 1, 0, 2, 0, 1, 2, 0, 0, 2])
+    check(balanced(model, data), data, directed=True)
+
+
+def by_number_of_edges(layers: Any, x: Tensor, edge_index: Tensor) -> Tensor:
+    return (layers["conv"](x, edge_index) - 0.5).relu() * x.new_ones(edge_index.size(1)).sum() * 0.3
+
+
+def by_number_of_nodes(layers: Any, x: Tensor, edge_index: Tensor) -> Tensor:
+    return (layers["conv"](x, edge_index) - 0.5).relu() * x.new_ones(x.size(0)).sum() * 0.3
+
+
+@pytest.mark.parametrize(("seed", "hidden"), [(4, by_number_of_edges), (19, by_number_of_nodes)])
+def test_the_size_of_the_graph_counts_also_as_a_tensor(seed: int, hidden: Callable[..., Tensor]) -> None:
+    asked(seed, seed % 2 == 1, hidden, conv=sage)
+
+
+class AboveTheMedian(nn.Module):
+    """Hears of the heavier half of all edges."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.lin = pyg.GraphConv(2, 3), nn.Linear(3, 2)
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
+        weight = edge_weight * (edge_weight >= edge_weight.median())
+        out: Tensor = self.lin(self.conv(x, edge_index, weight).relu())
+        return out
+
+
+def test_a_median_over_all_edges_counts_also_among_others() -> None:
+    torch.manual_seed(10)
+    model, data = AboveTheMedian(), graph(10, 9, 10, directed=True)
+    data.edge_weight = torch.tensor([1.0, 3.0, 3.0, 3.0, 2.0, 2.0, 3.0, 1.0, 1.0, 2.0])
+    check(balanced(model, data), data, directed=True)
+
+
+def plain(layers: Any, x: Tensor, edge_index: Tensor) -> Tensor:
+    return layers["first"](x, edge_index).relu()
+
+
+def test_a_layer_with_an_exchanged_matrix_is_no_plain_layer() -> None:
+    def exchanged() -> nn.Module:
+        layer = pyg.GCNConv(2, 3)
+        layer.lin = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
+        return layer
+
+    asked(0, False, plain, first=exchanged)
