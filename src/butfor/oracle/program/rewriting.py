@@ -65,23 +65,27 @@ def _before_sums(value: Value, matrix: NDArray[np.float64]) -> Value | None:
             product = _product(inner, matrix)
         return _again(step, product, value, width)
     if isinstance(step, Map) and step.code in ("mul", "div"):
-        # A factor that is one number for each row may as well come later.
-        for i in (0, 1) if step.code == "mul" else (0,):
-            columns, other = step.columns[1 - i], step.inputs[1 - i]
-            if step.columns[i] is None and (other.width == 1 or (columns is not None and not columns.any())):
-                product = _before_sums(step.inputs[i], matrix)
-                if product is not None:
-                    pair: list[tuple[Value, NDArray[np.int64] | None]] = [
-                        (product, None),
-                        (other, np.zeros(width, dtype=np.int64)),
-                    ]
-                    pair = pair if i == 0 else pair[::-1]
-                    return _made(Map([one for one, _ in pair], step.code, [own for _, own in pair]), value, width)
+        return _before_factor(step, value, matrix)
     if isinstance(step, Map) and step.code in ("add", "sub") and step.columns == [None, None]:
         products = [_before_sums(one, matrix) for one in step.inputs]
         if any(product is not None for product in products):
             both = [product or _product(one, matrix) for product, one in zip(products, step.inputs, strict=True)]
             return _made(Map(both, step.code, [None, None]), value, width)
+    return None
+
+
+def _before_factor(step: Map, value: Value, matrix: NDArray[np.float64]) -> Value | None:
+    """A product times the matrix: a factor that is one number for each row may as well come later."""
+    width = matrix.shape[1]
+    for i in (0, 1) if step.code == "mul" else (0,):
+        columns, other = step.columns[1 - i], step.inputs[1 - i]
+        if step.columns[i] is None and (other.width == 1 or (columns is not None and not columns.any())):
+            product = _before_sums(step.inputs[i], matrix)
+            if product is not None:
+                every = np.zeros(width, dtype=np.int64)
+                if i == 0:
+                    return _made(Map([product, other], step.code, [None, every]), value, width)
+                return _made(Map([other, product], step.code, [every, None]), value, width)
     return None
 
 
