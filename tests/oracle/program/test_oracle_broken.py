@@ -15,7 +15,8 @@ import torch
 
 from butfor.oracle import registry
 from butfor.oracle.general import ModelOracle
-from butfor.oracle.program import build, gradients, kernels, oracle
+from butfor.oracle.program import build, layout, oracle
+from butfor.oracle.program.kernels import changes, functions, receivers, soft, values
 from butfor.oracle.program.layout import Layout
 from butfor.oracle.program.oracle import ProgramOracle, program_oracle
 from butfor.oracle.program.steps import Reduce, in_order
@@ -58,17 +59,21 @@ def caught(case: ProgramCase) -> str:
 
 def run_plainly(monkeypatch: pytest.MonkeyPatch, **broken: Callable[[Function], Function]) -> None:
     """Run the kernels as plain Python, with some functions replaced by what ``broken`` makes of them."""
-    world = dict(vars(kernels))
+    worlds = {module.__name__: dict(vars(module)) for module in (functions, values, receivers, changes)}
     plain = {
-        name: FunctionType(one.py_func.__code__, world, name, one.py_func.__defaults__)
-        for name, one in vars(kernels).items()
+        one.py_func.__name__: FunctionType(
+            one.py_func.__code__, worlds[one.py_func.__module__], one.py_func.__name__, one.py_func.__defaults__
+        )
+        for world in worlds.values()
+        for one in world.values()
         if hasattr(one, "py_func")
     }
     assert broken.keys() <= plain.keys()
-    world |= plain
-    world |= {name: wrong(plain[name]) for name, wrong in broken.items()}
-    for name in ("extend", "evaluate"):
-        monkeypatch.setattr(kernels, name, world[name])
+    plain |= {name: wrong(plain[name]) for name, wrong in broken.items()}
+    for world in worlds.values():
+        world |= {name: one for name, one in plain.items() if name in world}
+    monkeypatch.setattr(changes, "extend", plain["extend"])
+    monkeypatch.setattr(layout, "evaluate", plain["evaluate"])
 
 
 def after_layout(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Layout], Layout]) -> None:
@@ -246,7 +251,7 @@ STALE = {
     "_keep": (nothing, keep_without_edges),
     "_make": (stopped_clock,),
     "_add_differences": (no_differences,),
-    "_receivers_of": (all_rows_the_same,),
+    "receivers_of": (all_rows_the_same,),
 }
 
 
@@ -264,7 +269,7 @@ def test_nothing_is_left_of_an_edit(
 @pytest.mark.parametrize("what", ["base", "present"])
 def test_nothing_is_left_between_two_questions(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A state that the last question spoilt; the guard asks only once before it trusts."""
-    right = kernels.extend
+    right = changes.extend
 
     def extend(flat: Any, state: Any, *rest: Any) -> None:
         right(flat, state, *rest)
@@ -273,7 +278,7 @@ def test_nothing_is_left_between_two_questions(what: str, monkeypatch: pytest.Mo
         else:
             state.present[::3] = ~state.present[::3]
 
-    monkeypatch.setattr(kernels, "extend", extend)
+    monkeypatch.setattr(changes, "extend", extend)
     assert caught(case_of(LAYERS[0]))
 
 
@@ -296,8 +301,8 @@ def soft_disagreement(case: ProgramCase) -> float:
 def test_soft_edges_that_stay_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     case = case_of(LAYERS[0])
     assert soft_disagreement(case) < EXACT
-    right = gradients.forward
+    right = soft.forward
     monkeypatch.setattr(
-        gradients, "forward", lambda flat, state, weights: right(flat, state, np.ones_like(weights))
+        soft, "forward", lambda flat, state, weights: right(flat, state, np.ones_like(weights))
     )  # fmt: skip
     assert soft_disagreement(case) > 1e-3

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from butfor.edits.edits import Edits
     from butfor.graph.graph import Graph
-    from butfor.oracle.program.kernels import Edited, State
+    from butfor.oracle.program.kernels.flat import Edited, State
     from butfor.oracle.program.steps import Value
     from butfor.oracle.program.trace import Trace
     from butfor.predict.inputs import Inputs
@@ -204,7 +204,7 @@ def _outside(edits: Edits, layout: Layout, groups: list[NDArray[np.int64]]) -> s
 
 def _edited(edits: Edits, layout: Layout, nodes: list[NDArray[np.int64]]) -> Edited:
     """What each edit does; ``nodes`` are the positions of the rows of each value that holds features."""
-    from butfor.oracle.program.kernels import Edited
+    from butfor.oracle.program.kernels.flat import Edited
 
     owner = np.concatenate([edits.edit_of, edits.new_edit])
     owned = np.flatnonzero((owner >= 0) & edits.visible)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from butfor.oracle.program import kernels
-from butfor.oracle.program.kernels import CODES, FOLDS, NUM_TABLES, REDUCTIONS, Flat, State
+from butfor.oracle.program.kernels import flat
+from butfor.oracle.program.kernels.flat import Flat, State
+from butfor.oracle.program.kernels.functions import CODES
+from butfor.oracle.program.kernels.values import evaluate
 from butfor.oracle.program.steps import Concat, Fold, Gather, Linear, Map, Pick, Reduce, in_order
 
 if TYPE_CHECKING:
@@ -46,6 +48,122 @@ class _Tables:
         return np.concatenate(self.parts) if self.parts else np.zeros(0, dtype=np.int64)
 
 
+class _Values:
+    """All values of a program, numbered by where they first appear, and where the numbers of each stand.
+
+    Attributes are as in `Flat`; ``start`` ends with where all end, and ``numbers`` has the number of a value by its id.
+    """
+
+    def __init__(self, pairs: list[tuple[Step, Value]]) -> None:
+        self.all = list({id(one): one for step, value in pairs for one in (*step.inputs, value)}.values())
+        self.numbers = {id(value): number for number, value in enumerate(self.all)}
+        self.rows = np.array([value.rows for value in self.all], dtype=np.int64)
+        self.width = np.array([value.width for value in self.all], dtype=np.int64)
+        self.stride = np.array([0 if value.space is None else value.width for value in self.all], dtype=np.int64)
+        self.start = np.concatenate([[0], np.cumsum(self.rows * self.width)])
+        changing = self.rows * np.array([not value.fixed for value in self.all])
+        self.first = np.where([not value.fixed for value in self.all], np.cumsum(changing) - changing, -1)
+        self.num_changing = int(changing.sum())
+
+    def data(self) -> NDArray[np.float64]:
+        """The numbers that no step computes, and 0 for the others."""
+        data = np.zeros(self.start[-1])
+        for number, value in enumerate(self.all):
+            if value.data is not None:
+                data[self.start[number] : self.start[number + 1]] = value.data.ravel()
+        return data
+
+    def part(self, of_rows: NDArray[np.bool_], value: Value) -> NDArray[np.bool_]:
+        """The rows of one value, in an array with a place for each row that can change."""
+        first = self.first[self.numbers[id(value)]]
+        return of_rows[first : first + value.rows]
+
+
+class _Steps:
+    """All steps of a program, written into arrays one after the other. Attributes are as in `Flat`."""
+
+    def __init__(self, pairs: list[tuple[Step, Value]], values: _Values, num_columns: int) -> None:
+        size = len(pairs)
+        self.out = np.array([values.numbers[id(value)] for _, value in pairs], dtype=np.int64)
+        self.kind, self.code, self.arity = (np.zeros(size, np.int64) for _ in range(3))
+        self.inputs, self.columns = np.zeros((size, 3), np.int64), np.full((size, 3), -1)
+        self.parameters, self.places = np.zeros((size, 2)), np.full((size, flat.NUM_TABLES), -1)
+        self.tables = _Tables()
+        self.matrices: list[NDArray[np.float64]] = []
+        self.num_entries = 0
+        self._rows, self._num_columns = values.rows, num_columns
+        for at, (step, value) in enumerate(pairs):
+            self._write(at, step, value, [values.numbers[id(one)] for one in step.inputs])
+
+    def all_matrices(self) -> NDArray[np.float64]:
+        """One behind the other."""
+        return np.concatenate(self.matrices) if self.matrices else np.zeros(0)
+
+    def _write(self, at: int, step: Step, value: Value, of: list[int]) -> None:
+        """Write one step, which reads the values with the numbers ``of``."""
+        self.arity[at] = len(of)
+        if not isinstance(step, (Pick, Concat)):
+            self.inputs[at, : len(of)] = of
+        if isinstance(step, Map):
+            self._write_map(at, step)
+        elif isinstance(step, Pick):
+            self._write_pick(at, step, of)
+        elif isinstance(step, Concat):
+            self._write_concat(at, of)
+        elif isinstance(step, Linear):
+            self._write_linear(at, step)
+        elif isinstance(step, Fold):
+            self._write_fold(at, step)
+        elif isinstance(step, Gather):
+            self._write_gather(at, step, of[0])
+        elif isinstance(step, Reduce):
+            self._write_reduce(at, step, of[0], value.rows)
+
+    def _write_map(self, at: int, step: Map) -> None:
+        self.kind[at], self.code[at] = flat.MAP, CODES[step.code]
+        self.parameters[at, : len(step.parameters)] = step.parameters
+        for i, own in enumerate(step.columns):
+            self.columns[at, i] = -1 if own is None else self.tables.put(own)
+
+    def _write_pick(self, at: int, step: Pick, of: list[int]) -> None:
+        self.kind[at], place = flat.PICK, self.places[at]
+        place[flat.WHICH], place[flat.COLUMN] = self.tables.put(step.which), self.tables.put(step.columns)
+        place[flat.INPUTS] = self.tables.put(np.array(of))
+
+    def _write_concat(self, at: int, of: list[int]) -> None:
+        self.kind[at], place = flat.CONCAT, self.places[at]
+        place[flat.BEGINS] = self.tables.put(np.concatenate([[0], np.cumsum(self._rows[of])]))
+        place[flat.INPUTS] = self.tables.put(np.array(of))
+
+    def _write_linear(self, at: int, step: Linear) -> None:
+        self.kind[at] = flat.LINEAR
+        self.places[at, flat.MATRIX] = sum(matrix.size for matrix in self.matrices)
+        self.matrices.append(step.matrix.ravel())
+
+    def _write_fold(self, at: int, step: Fold) -> None:
+        self.kind[at], self.code[at] = flat.FOLD, flat.FOLDS[step.code]
+        self.places[at, flat.GROUPS] = self.tables.put(step.groups)
+
+    def _write_gather(self, at: int, step: Gather | Reduce, source: int) -> None:
+        """Which row of the value ``source`` each row, or entry, reads."""
+        self.kind[at], place = flat.GATHER, self.places[at]
+        place[flat.SOURCE] = self.tables.put(step.source)
+        place[flat.READERS : flat.READER + 1] = self.tables.put_lists(step.source, int(self._rows[source]))
+
+    def _write_reduce(self, at: int, step: Reduce, source: int, rows: int) -> None:
+        self._write_gather(at, step, source)
+        self.kind[at], self.code[at] = flat.REDUCE, flat.REDUCTIONS[step.code]
+        self.parameters[at] = step.empty, step.counts
+        place, tables = self.places[at], self.tables
+        place[flat.ARRIVING : flat.ARRIVAL + 1] = tables.put_lists(step.receiver, rows)
+        place[flat.RECEIVER], place[flat.EDGE] = tables.put(step.receiver), tables.put(step.edges)
+        place[flat.OF_EDGE : flat.ENTRY + 1] = tables.put_lists(step.edges, self._num_columns)
+        place[flat.VISIT] = self.num_entries
+        self.num_entries += len(step.receiver)
+        if step.factor_columns is not None:
+            self.columns[at, 1] = tables.put(step.factor_columns)
+
+
 @dataclass(frozen=True, eq=False)
 class Layout:
     """The flat arrays of a program, and where its output is.
@@ -75,100 +193,23 @@ class Layout:
     @classmethod
     def of(cls, out: Value, row: int, present: NDArray[np.bool_], features: Sequence[Value] = ()) -> Layout:
         """Lay out all that leads to one row of a value."""
-        steps = in_order(out)
-        numbers: dict[int, int] = {}
-        values: list[Value] = []
-        for step, value in steps:
-            for one in (*step.inputs, value):
-                if id(one) not in numbers:
-                    numbers[id(one)] = len(values)
-                    values.append(one)
-        rows = np.array([value.rows for value in values], dtype=np.int64)
-        width = np.array([value.width for value in values], dtype=np.int64)
-        start = np.concatenate([[0], np.cumsum(rows * width)])
-        changing = np.array([not value.fixed for value in values])
-        first = np.where(changing, np.cumsum(rows * changing) - rows * changing, -1)
-        data = np.zeros(start[-1])
-        for number, value in enumerate(values):
-            if value.data is not None:
-                data[start[number] : start[number + 1]] = value.data.ravel()
-        tables = _Tables()
-        matrices: list[NDArray[np.float64]] = []
-        shape = len(steps)
-        columns = np.full((shape, 3), -1)
-        inputs, arity = np.zeros((shape, 3), np.int64), np.zeros(shape, np.int64)
-        kind, code = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        parameters, places = np.zeros((shape, 2)), np.full((shape, NUM_TABLES), -1)
-        out_of = np.array([numbers[id(value)] for _, value in steps], dtype=np.int64)
-        entries = 0
-        for at, (step, value) in enumerate(steps):
-            arity[at] = len(step.inputs)
-            of = [numbers[id(one)] for one in step.inputs]
-            place = places[at]
-            if not isinstance(step, (Pick, Concat)):
-                inputs[at, : len(of)] = of
-            if isinstance(step, Map):
-                kind[at], code[at] = kernels.MAP, CODES[step.code]
-                parameters[at, : len(step.parameters)] = step.parameters
-                for i, own in enumerate(step.columns):
-                    columns[at, i] = -1 if own is None else tables.put(own)
-            elif isinstance(step, Pick):
-                kind[at] = kernels.PICK
-                place[:3] = tables.put(step.which), tables.put(step.columns), tables.put(np.array(of))
-            elif isinstance(step, Concat):
-                kind[at] = kernels.CONCAT
-                place[kernels.BEGINS] = tables.put(np.concatenate([[0], np.cumsum(rows[of])]))
-                place[kernels.INPUTS] = tables.put(np.array(of))
-            elif isinstance(step, Linear):
-                kind[at] = kernels.LINEAR
-                place[kernels.MATRIX] = sum(matrix.size for matrix in matrices)
-                matrices.append(step.matrix.ravel())
-            elif isinstance(step, Fold):
-                kind[at], code[at] = kernels.FOLD, FOLDS[step.code]
-                place[kernels.GROUPS] = tables.put(step.groups)
-            elif isinstance(step, Gather):
-                kind[at] = kernels.GATHER
-                place[kernels.SOURCE] = tables.put(step.source)
-                place[kernels.READERS : kernels.READER + 1] = tables.put_lists(step.source, int(rows[of[0]]))
-            elif isinstance(step, Reduce):
-                kind[at], code[at] = kernels.REDUCE, REDUCTIONS[step.code]
-                parameters[at] = step.empty, step.counts
-                place[kernels.SOURCE] = tables.put(step.source)
-                place[kernels.READERS : kernels.READER + 1] = tables.put_lists(step.source, int(rows[of[0]]))
-                place[kernels.ARRIVING : kernels.ARRIVAL + 1] = tables.put_lists(step.receiver, value.rows)
-                place[kernels.RECEIVER], place[kernels.EDGE] = tables.put(step.receiver), tables.put(step.edges)
-                place[kernels.OF_EDGE : kernels.ENTRY + 1] = tables.put_lists(step.edges, len(present))
-                place[kernels.VISIT] = entries
-                entries += len(step.receiver)
-                if step.factor_columns is not None:
-                    columns[at, 1] = tables.put(step.factor_columns)
-        output = numbers[id(out)]
-        needed = np.zeros(int((rows * changing).sum()), dtype=bool)
-        needed[first[output] + row] = True
-        reads = np.zeros(len(present) + 1, dtype=bool)
-        receivers: list[tuple[int, NDArray[np.int64]]] = []
-        for step, value in reversed(steps):
-            mine = _part(needed, first[numbers[id(value)]], value)
-            if isinstance(step, Reduce):
-                arriving = np.flatnonzero(mine[step.receiver])
-                reads[step.edges[arriving]] = True
-                receivers.append((value.rows, np.flatnonzero(mine)))
-            for i, one in enumerate(step.inputs):
-                if not one.fixed:
-                    theirs = _part(needed, first[numbers[id(one)]], one)
-                    _need(step, i, mine, theirs)
-        stride = np.array([0 if value.space is None else value.width for value in values], dtype=np.int64)
-        flat = Flat(
-            start[:-1].copy(), width, stride, first, rows, kind, out_of, inputs, arity, code, columns, parameters,
-            places, tables.joined(), np.concatenate(matrices) if matrices else np.zeros(0), needed,
+        pairs = in_order(out)
+        values = _Values(pairs)
+        steps = _Steps(pairs, values, len(present))
+        needed, reads, receivers = _needed(pairs, values, out, row, len(present))
+        program = Flat(
+            values.start[:-1].copy(), values.width, values.stride, values.first, values.rows, steps.kind, steps.out,
+            steps.inputs, steps.arity, steps.code, steps.columns, steps.parameters, steps.places,
+            steps.tables.joined(), steps.all_matrices(), needed,
         )  # fmt: skip
-        editable = [numbers.get(id(value), -1) for value in features]
-        return cls(flat, data, output, row, present, entries, reads[:-1], receivers, editable)
+        editable = [values.numbers.get(id(value), -1) for value in features]
+        output = values.numbers[id(out)]
+        return cls(program, values.data(), output, row, present, steps.num_entries, reads, receivers, editable)
 
     def state(self) -> State:
         """All values before any edit."""
         state = self.empty_state()
-        kernels.evaluate(self.flat, state)
+        evaluate(self.flat, state)
         return state
 
     def soft_state(self) -> State:
@@ -197,8 +238,23 @@ class Layout:
         return 3 * len(self.start) + len(self.flat.table)
 
 
-def _part(needed: NDArray[np.bool_], first: int, value: Value) -> NDArray[np.bool_]:
-    return needed[first : first + value.rows]
+def _needed(
+    pairs: list[tuple[Step, Value]], values: _Values, out: Value, row: int, num_columns: int
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], list[tuple[int, NDArray[np.int64]]]]:
+    """What one row of a value needs: which rows, edge columns, and rows of each reduction (see `Layout`)."""
+    needed = np.zeros(values.num_changing, dtype=bool)
+    values.part(needed, out)[row] = True
+    reads = np.zeros(num_columns + 1, dtype=bool)  # the last place is for what is no edge
+    receivers: list[tuple[int, NDArray[np.int64]]] = []
+    for step, value in reversed(pairs):
+        mine = values.part(needed, value)
+        if isinstance(step, Reduce):
+            reads[step.edges[np.flatnonzero(mine[step.receiver])]] = True
+            receivers.append((value.rows, np.flatnonzero(mine)))
+        for i, one in enumerate(step.inputs):
+            if not one.fixed:
+                _need(step, i, mine, values.part(needed, one))
+    return needed, reads[:-1], receivers
 
 
 def _need(step: Step, number: int, mine: NDArray[np.bool_], theirs: NDArray[np.bool_]) -> None:

@@ -78,7 +78,7 @@ class ProgramOracle(Oracle):
         pointers: NDArray[np.int64],
         threads: int = 1,
     ) -> NDArray[np.float64]:
-        from butfor.oracle.program.kernels import extend
+        from butfor.oracle.program.kernels.changes import extend
 
         program = self._program(edits)
         layout, edited = program.layout, program.edited

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from butfor.edits.edits import Edits
     from butfor.oracle.program.build import Program
-    from butfor.oracle.program.kernels import State
+    from butfor.oracle.program.kernels.flat import State
 
 __all__ = ["ProgramRelaxation"]
 
@@ -55,7 +55,7 @@ class _Soft:
         self, weights: NDArray[np.float64], counted: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """All values, and the weights of the edge columns; those of the last call where it was the same."""
-        from butfor.oracle.program.gradients import forward
+        from butfor.oracle.program.kernels.soft import forward
 
         columns = np.stack([self.columns(weights), self.columns(counted)])
         state = self._state = self._state or self.layout.soft_state()
@@ -72,7 +72,7 @@ class _Soft:
         self, weights: NDArray[np.float64], counted: NDArray[np.float64], slope: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The derivatives with respect to the weights of edits, and to those that degrees are counted with."""
-        from butfor.oracle.program.gradients import backward
+        from butfor.oracle.program.kernels.gradients import backward
 
         values, columns = self.forward(weights, counted)
         slopes, found = np.zeros_like(values), np.zeros_like(columns)

@@ -149,7 +149,7 @@ class _Products:
             return _again(step, product, value, width)
         if isinstance(step, Map) and step.code in ("mul", "div"):
             return self._factor_later(step, value, matrix)
-        if isinstance(step, Map) and step.code in ("add", "sub") and step.columns == [None, None]:
+        if isinstance(step, Map) and step.code in ("add", "sub") and all(own is None for own in step.columns):
             products = [self.before_sums(one, matrix) for one in step.inputs]
             if any(product is not None for product in products):
                 both = [product or self.of(one, matrix) for product, one in zip(products, step.inputs, strict=True)]

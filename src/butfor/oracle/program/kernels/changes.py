@@ -1,0 +1,264 @@
+"""What edits change: only rows that an edit changes, and that the target needs, are computed anew.
+
+An edit toggles edge columns and sets features. What changes is followed step by step: a step is computed anew in rows
+in which an input changed. Sums and matrix products are linear, so only the difference is added. `extend` makes the
+edits of a prefix for good, tries each candidate, and undoes the prefix.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from butfor.oracle.program.kernels.flat import (
+    BEGINS,
+    CONCAT,
+    ENTRY,
+    GATHER,
+    INPUTS,
+    OF_EDGE,
+    PICK,
+    READER,
+    READERS,
+    REDUCE,
+    SHARE,
+    inlined,
+    jit,
+    kernel,
+)
+from butfor.oracle.program.kernels.receivers import extreme_anew, receivers_of, sum_anew
+from butfor.oracle.program.kernels.values import compute
+
+__all__ = ["extend"]
+
+
+@kernel
+def _propagate_reduce(flat: Any, state: Any, step: int, columns: Any, now: int) -> None:
+    """Receivers of rows that changed and of edges that came or went."""
+    table, changed, counts = flat.table, state.changed, state.counts
+    a, b = flat.inputs[step, 0], flat.inputs[step, 1]
+    entries = state.entries
+    count = 0
+    if flat.first[a] >= 0:
+        readers, reader = flat.tables[step, READERS], flat.tables[step, READER]
+        for k in range(counts[a]):
+            row = changed[flat.first[a] + k]
+            for j in range(table[readers + row], table[readers + row + 1]):
+                entries[count] = table[reader + j]
+                count += 1
+    if flat.arity[step] == 2 and flat.first[b] >= 0:
+        for k in range(counts[b]):
+            entries[count] = changed[flat.first[b] + k]
+            count += 1
+    of_edge, edge_entries = flat.tables[step, OF_EDGE], flat.tables[step, ENTRY]
+    for column in columns:
+        for j in range(table[of_edge + column], table[of_edge + column + 1]):
+            entries[count] = table[edge_entries + j]
+            count += 1
+    kept = receivers_of(flat, state, step, entries[:count], now) if count else 0
+    if kept and flat.code[step] <= SHARE:
+        sum_anew(flat, state, step, entries[:kept], now)
+    elif kept:
+        extreme_anew(flat, state, step, entries[:kept], now)
+        _drop_unchanged(flat, state, flat.out[step])
+
+
+@kernel
+def _propagate_gather(flat: Any, state: Any, step: int, now: int) -> None:
+    table, value, a = flat.table, flat.out[step], flat.inputs[step, 0]
+    readers, reader = flat.tables[step, READERS], flat.tables[step, READER]
+    for k in range(state.counts[a]):
+        source = state.changed[flat.first[a] + k]
+        i = flat.start[a] + source * flat.width[a]
+        for j in range(table[readers + source], table[readers + source + 1]):
+            _put(flat, state, value, table[reader + j], i, now)
+
+
+@kernel
+def _propagate_concat(flat: Any, state: Any, step: int, now: int) -> None:
+    table = flat.table
+    begins, inputs = flat.tables[step, BEGINS], flat.tables[step, INPUTS]
+    for n in range(flat.arity[step]):
+        a = table[inputs + n]
+        if flat.first[a] < 0:
+            continue
+        for k in range(state.counts[a]):
+            row = state.changed[flat.first[a] + k]
+            _put(flat, state, flat.out[step], table[begins + n] + row, flat.start[a] + row * flat.width[a], now)
+
+
+@kernel
+def _put(flat: Any, state: Any, value: int, row: int, i: int, now: int) -> None:
+    """A row that is a copy of one that changed."""
+    first, width = flat.first[value], flat.width[value]
+    if flat.needed[first + row]:
+        o = flat.start[value] + row * width
+        for c in range(width):
+            state.fresh[o + c] = state.fresh[i + c]
+        state.stamp[first + row] = now
+        state.changed[first + state.counts[value]] = row
+        state.counts[value] += 1
+
+
+@kernel
+def _propagate_rows(flat: Any, state: Any, step: int, now: int) -> None:
+    """Rows in which an input changed."""
+    stamp, changed = state.stamp, state.changed
+    value, arity = flat.out[step], flat.arity[step]
+    first, count = flat.first[value], 0
+    rows = changed[first:]
+    for n in range(arity):
+        a = flat.inputs[step, n]
+        if flat.kind[step] == PICK:
+            a = flat.table[flat.tables[step, INPUTS] + n]
+        if flat.first[a] < 0:
+            continue
+        for k in range(state.counts[a]):
+            row = changed[flat.first[a] + k]
+            if flat.needed[first + row] and stamp[first + row] != now:
+                stamp[first + row] = now
+                rows[count] = row
+                count += 1
+    state.counts[value] = count
+    if count:
+        compute(flat, state, step, rows[:count], now, state.fresh)
+        _drop_unchanged(flat, state, value)
+
+
+@kernel
+def _drop_unchanged(flat: Any, state: Any, value: int) -> None:
+    """What came out the same has not changed."""
+    base, fresh, first, width = state.base, state.fresh, flat.first[value], flat.width[value]
+    rows, kept = state.changed[first : first + state.counts[value]], 0
+    for k in range(len(rows)):
+        row = rows[k]
+        o = flat.start[value] + row * width
+        differs = False
+        for c in range(width):
+            if fresh[o + c] != base[o + c]:
+                differs = True
+                break
+        if differs:
+            rows[kept] = row
+            kept += 1
+        else:
+            state.stamp[first + row] = 0
+    state.counts[value] = kept
+
+
+@kernel
+def _make(flat: Any, state: Any, edited: Any, edits: Any, columns: Any) -> int:
+    """Compute what these edits change; the edge columns that they toggle are written down. Returns how many."""
+    state.clock[0] += 1
+    now = state.clock[0]
+    count = 0
+    for value in edited.editable:
+        state.counts[value] = 0
+    for edit in edits:
+        if edit < 0:
+            continue
+        for k in range(edited.pointers[edit], edited.pointers[edit + 1]):
+            columns[count] = edited.columns[k]
+            state.toggled[edited.columns[k]] = now
+            count += 1
+        _set_features(flat, state, edited, edit, now)
+    _propagate(flat, state, columns[:count], now)
+    return count
+
+
+@inlined
+def _set_features(flat: Any, state: Any, edited: Any, edit: int, now: int) -> None:
+    for k in range(edited.change_pointers[edit], edited.change_pointers[edit + 1]):
+        x, row = edited.of[k], edited.rows[k]
+        first, i = flat.first[x], flat.start[x] + row * flat.width[x]
+        if state.stamp[first + row] != now:
+            state.stamp[first + row] = now
+            state.changed[first + state.counts[x]] = row
+            state.counts[x] += 1
+            for c in range(flat.width[x]):
+                state.fresh[i + c] = state.base[i + c]
+        state.fresh[i + edited.features[k]] = edited.values[k]
+
+
+@inlined
+def _reads_changes(flat: Any, state: Any, step: int) -> bool:
+    """Whether an input of a step changed: most steps read nothing of a single edit."""
+    changed: bool = state.counts[flat.inputs[step, 0]] > 0
+    for n in range(1, flat.arity[step]):
+        changed |= state.counts[flat.inputs[step, n]] > 0
+    return changed
+
+
+@inlined
+def _propagate(flat: Any, state: Any, columns: Any, now: int) -> None:
+    """Follow what changed from step to step."""
+    for step in range(len(flat.kind)):
+        kind, value = flat.kind[step], flat.out[step]
+        state.counts[value] = 0
+        if kind <= GATHER and kind != PICK and not _reads_changes(flat, state, step):
+            continue
+        if kind == REDUCE:
+            _propagate_reduce(flat, state, step, columns, now)
+        elif kind == GATHER:
+            _propagate_gather(flat, state, step, now)
+        elif kind == CONCAT:
+            _propagate_concat(flat, state, step, now)
+        else:
+            _propagate_rows(flat, state, step, now)
+
+
+@kernel
+def _keep(flat: Any, state: Any, columns: Any) -> int:
+    """Let all rows that were computed anew replace the old ones, which are saved. Returns how many."""
+    saved = at = 0
+    for value in range(len(flat.first)):
+        if flat.first[value] < 0:
+            continue
+        width = flat.width[value]
+        for k in range(state.counts[value]):
+            row = state.changed[flat.first[value] + k]
+            o = flat.start[value] + row * width
+            for c in range(width):
+                state.saved[at + c] = state.base[o + c]
+                state.base[o + c] = state.fresh[o + c]
+            state.log[saved, 0], state.log[saved, 1] = value, row
+            saved += 1
+            at += width
+    for column in columns:
+        state.present[column] = not state.present[column]
+    return saved
+
+
+@kernel
+def _undo(flat: Any, state: Any, columns: Any, saved: int) -> None:
+    at = 0
+    for k in range(saved):
+        value, row = state.log[k, 0], state.log[k, 1]
+        width = flat.width[value]
+        o = flat.start[value] + row * width
+        for c in range(width):
+            state.base[o + c] = state.saved[at + c]
+        at += width
+    for column in columns:
+        state.present[column] = not state.present[column]
+
+
+@jit
+def extend(
+    flat: Any, state: Any, edited: Any, output: int, row: int, prefixes: Any, candidates: Any, pointers: Any, out: Any
+) -> None:
+    """The output after prefix ``i`` and candidate ``j``, for j from pointers[i] to pointers[i + 1]."""
+    made, tried = np.empty(len(state.present), np.int64), np.empty(len(state.present), np.int64)
+    width, first = flat.width[output], flat.first[output]
+    o = flat.start[output] + row * width
+    for i in range(len(prefixes)):
+        count = _make(flat, state, edited, prefixes[i], made)
+        saved = _keep(flat, state, made[:count])
+        for j in range(pointers[i], pointers[i + 1]):
+            if candidates[j] >= 0:
+                _make(flat, state, edited, candidates[j : j + 1], tried)
+            anew = candidates[j] >= 0 and state.stamp[first + row] == state.clock[0]
+            for c in range(width):
+                out[j, c] = state.fresh[o + c] if anew else state.base[o + c]
+        _undo(flat, state, made[:count], saved)

@@ -1,0 +1,243 @@
+"""What is known of the tensors of a trace."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from butfor.oracle.program.steps import Gather, Space, Step, Value, made
+from butfor.oracle.program.trace import Ref, Untraceable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from butfor.oracle.program.trace import Operation, Trace
+
+__all__ = ["Facts", "Index", "Lost", "Rows", "columns_of", "flat_rows", "row_width"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A tensor that has a row for each row of a space, along one of its axes; where axis is None it is one row."""
+
+    value: Value
+    axis: int | None
+    shape: tuple[int, ...]
+
+    @property
+    def space(self) -> Space:
+        """What the rows stand for."""
+        assert self.value.space is not None
+        return self.value.space
+
+    @property
+    def inner(self) -> list[int]:
+        """The shape of one row."""
+        return [size for axis, size in enumerate(self.shape) if axis != self.axis]
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """Whole numbers or truth values that follow from the edges.
+
+    Attributes:
+        origin: the edge that each entry comes from: twice its column, and 1 more for the second end; -1 for none.
+        of_nodes: whether they are numbers of nodes, which say where a node stands and nothing else.
+    """
+
+    origin: Tensor
+    of_nodes: bool = False
+
+    @property
+    def columns(self) -> Tensor:
+        """The edge column of each entry, or -1."""
+        return columns_of(self.origin)
+
+
+@dataclass(frozen=True, eq=False)
+class Lost:
+    """A tensor of which it is not known what it is; it may still be a size."""
+
+    reason: str
+    is_size: bool = False
+
+
+class Facts:
+    """What is known of each tensor: nothing but its value where it is a constant.
+
+    Attributes:
+        trace: the run that the tensors are from.
+        known: the facts, by the number of the tensor.
+        beyond: what makes a row depend on more than the edges that lead to it: on all rows, or on where it stands.
+            Where there is nothing of the kind, what a row needs is all that it depends on, in any graph.
+        reads_all: whether it is certain that edges outside a neighbourhood count: they are all added up, or messages
+            are passed against the direction that is known of.
+        receiving: the row of an edge index that has the nodes which messages are passed to.
+        graph: the space that has one row, the graph as a whole.
+        node_counts: how many nodes there are, of each type.
+    """
+
+    def __init__(self, trace: Trace, receiving: int = 1) -> None:
+        self.trace, self.receiving = trace, receiving
+        self.reads_all = False
+        self.known: dict[int, Rows | Index | Lost] = {}
+        self.beyond: list[str] = []
+        self.graph = Space(1)
+        self.node_counts: set[int] = set()
+        self._edge_spaces: list[Space] = []
+
+    # What the model was given.
+
+    def add_rows(self, name: str, space: Space, editable: bool = False) -> Value:
+        """An input that has a row for each node or edge."""
+        number = self.trace.inputs[name]
+        tensor = self.trace.values[number]
+        value = Value(space, row_width(tensor, 0), flat_rows(tensor, 0), editable=editable)
+        if space.columns is None:
+            self.node_counts.add(space.size)
+        self.known[number] = Rows(value, 0, tuple(tensor.shape))
+        return value
+
+    def add_edges(self, name: str, columns: NDArray[np.int64]) -> Space:
+        """An edge index, and the edge column that each of its columns is."""
+        self.known[self.trace.inputs[name]] = Index(
+            2 * torch.from_numpy(columns) + torch.tensor([[0], [1]]), of_nodes=True
+        )
+        return self.edge_space(columns)
+
+    def add_targets(self, name: str) -> None:
+        """The rows that are asked about."""
+        number = self.trace.inputs[name]
+        self.known[number] = Index(torch.full(self.trace.values[number].shape, -1), of_nodes=True)
+
+    def add_labels(self, name: str, columns: NDArray[np.int64]) -> None:
+        """Whole numbers that edges carry, such as their types."""
+        number = self.trace.inputs[name]
+        shape = self.trace.values[number].shape
+        origin = 2 * torch.from_numpy(columns).reshape([-1] + [1] * (len(shape) - 1))
+        self.known[number] = Index(origin.expand(shape).clone())
+
+    # Spaces.
+
+    def edge_space(self, columns: NDArray[np.int64]) -> Space:
+        """The space of rows along these edges, the same object for the same edges."""
+        made = Space(len(columns), columns)
+        found = next((space for space in self._edge_spaces if space.matches(made)), None)
+        if found is None:
+            self._edge_spaces.append(made)
+        return found or made
+
+    def space_of(self, columns: NDArray[np.int64]) -> Space:
+        """The space of rows of which some may be along edges."""
+        return self.edge_space(columns) if (columns >= 0).any() else Space(len(columns))
+
+    def part(self, space: Space, chosen: NDArray[np.int64]) -> Space:
+        """The space of some rows of another one."""
+        return self.edge_space(space.columns[chosen]) if space.columns is not None else Space(len(chosen))
+
+    # Arguments of operations.
+
+    def tensor(self, ref: Ref) -> Tensor:
+        """Its value in this run."""
+        return self.trace.values[ref.number]
+
+    def fact(self, argument: Any) -> Rows | Index | None:
+        """What is known of it; None where it is a constant.
+
+        Raises:
+            Untraceable: it is used although nobody knows what it is.
+        """
+        fact = self.known.get(argument.number) if isinstance(argument, Ref) else None
+        if isinstance(fact, Lost):
+            raise Untraceable(fact.reason)
+        return fact
+
+    def rows(self, argument: Any) -> Rows:
+        """What is known of an argument that has rows."""
+        fact = self.fact(argument)
+        assert isinstance(fact, Rows)
+        return fact
+
+    def operand(
+        self, argument: Any, space: Space, shape: tuple[int, ...], axis: int | None
+    ) -> tuple[Value, NDArray[np.int64] | None]:
+        """An argument that is broadcast to a shape with rows along ``axis``; and which column each output reads."""
+        number = None if isinstance(argument, Ref) else torch.tensor(float(argument), dtype=torch.float64)
+        tensor = self.tensor(argument) if number is None else number
+        own = None if axis is None else axis - (len(shape) - tensor.dim())  # where its rows would be
+        fact = self.fact(argument)
+        inner = list(tensor.shape)
+        if isinstance(fact, Index):
+            raise Untraceable("numbers of nodes used as features")
+        if isinstance(fact, Rows):
+            value = _spread(fact, space, own)
+            inner = [1 if i == fact.axis else size for i, size in enumerate(inner)]
+        elif own is not None and own >= 0 and tensor.dim() and tensor.shape[own] == space.size != 1:
+            value = self.constant(tensor, space, own)
+            inner[own] = 1
+        else:
+            value = Value(None, tensor.numel(), tensor.detach().double().reshape(1, -1).numpy())
+        trailing = [1 if i == axis else size for i, size in enumerate(shape)]
+        columns = torch.arange(value.width).reshape(inner).expand(trailing).reshape(-1).numpy()
+        plain = len(columns) == value.width and np.array_equal(columns, np.arange(value.width))
+        return value, None if plain else columns
+
+    def constant(self, tensor: Tensor, space: Space, axis: int | None) -> Value:
+        """A constant that has a row for each row of a space."""
+        rows = flat_rows(tensor, axis)
+        if (rows != rows[:1]).any():
+            self.beyond.append("a table with a row for each node")
+        return Value(space, row_width(tensor, axis), rows)
+
+    # What comes out.
+
+    def output(self, operation: Operation) -> Tensor:
+        """The value of an operation's output, or the first of them, in this run."""
+        return self.trace.values[operation.outputs[0]]
+
+    def put(self, operation: Operation, step: Step, space: Space, axis: int | None, fixed: bool | None = None) -> None:
+        """The output of an operation is what this step computes."""
+        tensor = self.output(operation)
+        fixed = all(value.fixed for value in step.inputs) if fixed is None else fixed
+        width = row_width(tensor, axis)
+        if fixed:
+            gathered = step if isinstance(step, Gather) and len(step.source) == space.size else None
+            value = Value(space, width, flat_rows(tensor, axis), gathered=gathered)
+        else:
+            value = Value(space, width, step=step)
+        self.known[operation.outputs[0]] = Rows(value, axis, tuple(tensor.shape))
+
+
+def _spread(fact: Rows, space: Space, axis: int | None) -> Value:
+    """A value as one of a space; what the graph as a whole has, every row of the space has."""
+    if fact.axis == axis and fact.space.matches(space):
+        return fact.value
+    if fact.space.size != 1 or fact.space.columns is not None:
+        raise Untraceable("values of different rows combined")
+    if space.size == 1:
+        return fact.value
+    return made(Gather([fact.value], np.zeros(space.size, dtype=np.int64)), space, fact.value.width)
+
+
+def columns_of(origin: Tensor) -> Tensor:
+    """The edge columns that entries of an index come from."""
+    return torch.where(origin < 0, -1, origin // 2)
+
+
+def row_width(tensor: Tensor, axis: int | None) -> int:
+    """How many numbers a row has."""
+    return math.prod(size for one, size in enumerate(tensor.shape) if axis is None or one != axis % tensor.dim())
+
+
+def flat_rows(tensor: Tensor, axis: int | None) -> NDArray[np.float64]:
+    """The rows of a tensor, everything else behind."""
+    tensor = tensor.detach().double()
+    if axis is None or not tensor.dim():
+        return np.ascontiguousarray(tensor.reshape(1, -1).numpy())
+    rows = tensor.movedim(axis, 0).reshape(tensor.shape[axis], row_width(tensor, axis))
+    return np.ascontiguousarray(rows.numpy())

@@ -1,0 +1,162 @@
+"""What is done to indices: to the numbers and truth values that follow from the edges.
+
+An index is a constant of the neighbourhood; what has to be known of it is the edge that each entry comes from, its
+*origin*. So what is done to the numbers is done to their origins.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_map
+
+from butfor.oracle.program.lowering.facts import Index, Lost, Rows, columns_of, flat_rows, row_width
+from butfor.oracle.program.lowering.operations import done
+from butfor.oracle.program.steps import Value
+from butfor.oracle.program.trace import Ref, Untraceable, refs
+
+if TYPE_CHECKING:
+    from butfor.oracle.program.lowering.facts import Facts
+    from butfor.oracle.program.trace import Operation
+
+__all__ = ["ask", "choose", "compare", "mark_labels", "move", "overlay"]
+
+
+def ask(facts: Facts, operation: Operation) -> None:
+    """A maximum over all edges, a decision: the largest number of a node says how many there are, and that only."""
+    given = [fact for ref in operation.refs if isinstance(fact := facts.fact(ref), Index)]
+    is_size = operation.name in ("max", "min") and all(fact.of_nodes for fact in given)
+    if not operation.outputs:
+        raise Untraceable("a decision that depends on the edges")
+    for number in operation.outputs:
+        facts.known[number] = Lost(f"the operation {operation.name} over all edges", is_size)
+
+
+def move(facts: Facts, operation: Operation) -> None:
+    """Entries elsewhere, some of them only, or several indices one behind the other."""
+    args, kwargs = tree_map(lambda argument: _origin(facts, argument), (operation.args, operation.kwargs))
+    given = [fact for ref in operation.refs if isinstance(fact := facts.fact(ref), Index)]
+    of_nodes = any(fact.of_nodes for fact in given)
+    moved = done(operation, args, kwargs)
+    if _some_are_gone([fact.origin for fact in given], moved):
+        facts.beyond.append("some edges chosen by where they stand")
+    constants = [ref for ref in operation.refs if facts.fact(ref) is None]
+    if of_nodes and not all(_are_all_nodes(facts, facts.tensor(ref)) for ref in constants):
+        facts.beyond.append("edges between certain nodes")
+    for number, origin in zip(operation.outputs, moved, strict=True):
+        _put(facts, number, origin, of_nodes)
+
+
+def _some_are_gone(given: list[Tensor], moved: list[Tensor]) -> bool:
+    """Whether an edge is nowhere any more."""
+    before, after = (columns_of(torch.cat([one.reshape(-1) for one in many])) for many in (given, moved))
+    kept = torch.zeros(int(torch.cat([before, after]).max()) + 2 if len(after) else 1, dtype=torch.bool)
+    kept[after] = True  # the last place is for what is no edge
+    return not bool(kept[before].all())
+
+
+def _are_all_nodes(facts: Facts, numbers: Tensor) -> bool:
+    """Whether they are the numbers of all nodes in order, such as both ends of a self-loop at each."""
+    size = numbers.shape[-1] if numbers.dim() else 0
+    return size in facts.node_counts and bool((numbers == torch.arange(size)).all())
+
+
+def overlay(facts: Facts, operation: Operation) -> None:
+    """A part of an index that is written over, such as senders that are counted from another number on."""
+    given = [facts.fact(argument) for argument in operation.args]
+    whole, part = (_origin(facts, argument) for argument in operation.args)
+    origin = whole.clone()
+    origin.view(-1)[operation.kwargs["places"]] = part
+    _put(facts, operation.outputs[0], origin, any(isinstance(fact, Index) and fact.of_nodes for fact in given))
+
+
+def compare(facts: Facts, operation: Operation) -> None:
+    """Truth values and numbers that follow from numbers of nodes or labels, entry by entry."""
+    output = facts.output(operation)
+    known = [fact for argument in operation.args if isinstance(fact := facts.fact(argument), Index)]
+    found = next((fact for fact in known if fact.origin.shape == output.shape), None)
+    if found is None:
+        raise Untraceable(f"the operation {operation.name} on the edges")
+    of_nodes = any(fact.of_nodes for fact in known)
+    compared = output.dtype == torch.bool
+    # Whether two ends are the same node does not depend on how nodes are numbered; all else does.
+    if of_nodes and (operation.name not in ("eq", "ne") or len(known) < 2):
+        facts.beyond.append("the numbers of nodes")
+    _put(facts, operation.outputs[0], found.origin, of_nodes and not compared)
+
+
+def mark_labels(facts: Facts, operation: Operation) -> None:
+    """A row of 0 and 1 for each label."""
+    into, axis, index, value = operation.args
+    fact = facts.fact(index)
+    if isinstance(fact, Index) and fact.of_nodes:
+        facts.beyond.append("the numbers of nodes")
+    if (
+        axis == 0
+        or isinstance(value, Ref)
+        or facts.fact(into) is not None
+        or not isinstance(fact, Index)
+        or fact.origin.shape[1:] != (1,)
+    ):
+        raise Untraceable("the operation scatter on the edges")
+    _put(facts, operation.outputs[0], fact.origin.expand(facts.output(operation).shape))
+
+
+def choose(facts: Facts, operation: Operation) -> None:
+    """Entries of an index by a constant or another index; or rows of a constant by an index."""
+    fact = facts.fact(operation.args[0])
+    chosen = [facts.fact(ref) for ref in refs(operation.args[1:])]
+    if not isinstance(fact, Index):
+        _look_up(facts, operation, [one for one in chosen if isinstance(one, Index)])
+        return
+    if not all(isinstance(one, Index) for one in chosen):
+        facts.beyond.append("some edges chosen by where they stand")
+    rest = tree_map(lambda one: facts.tensor(one) if isinstance(one, Ref) else one, operation.args[1:])
+    origin = operation.function(fact.origin, *rest, **operation.kwargs)
+    _put(facts, operation.outputs[0], origin, fact.of_nodes)
+
+
+def _look_up(facts: Facts, operation: Operation, chosen: list[Index]) -> None:
+    """Rows of a constant by an index, such as the embedding of each edge's type."""
+    number, output = operation.outputs[0], facts.output(operation)
+    if any(one.of_nodes for one in chosen):
+        facts.beyond.append("a table with a row for each node")
+    if (
+        len(chosen) != 1
+        or chosen[0].origin.dim() != 1
+        or operation.name not in ("index", "index_select", "embedding")
+    ):  # fmt: skip
+        raise Untraceable(f"the operation {operation.name} on the edges")
+    if not output.is_floating_point():
+        if output.dim() != 1:
+            raise Untraceable("a table of whole numbers looked up by edges")
+        facts.known[number] = Index(chosen[0].origin)
+        return
+    axis = operation.args[1] if operation.name == "index_select" else 0
+    value = Value(facts.edge_space(chosen[0].columns.numpy()), row_width(output, axis), flat_rows(output, axis))
+    facts.known[number] = Rows(value, axis, tuple(output.shape))
+
+
+def _origin(facts: Facts, argument: Any) -> Any:
+    if not isinstance(argument, Ref):
+        return argument
+    fact = facts.fact(argument)
+    return fact.origin if isinstance(fact, Index) else torch.full(facts.tensor(argument).shape, -1)
+
+
+def _put(facts: Facts, number: int, origin: Tensor, of_nodes: bool = False) -> None:
+    """An output that is an index again, or whole numbers as features: the type of an edge, or 0 and 1 for each type."""
+    tensor = facts.trace.values[number]
+    if not tensor.is_floating_point():
+        facts.known[number] = Index(origin, of_nodes)
+        return
+    columns = columns_of(origin)
+    rows = columns.reshape(len(columns), -1) if columns.dim() else columns.reshape(1, 1)
+    if not bool((rows == rows[:, :1]).all()):
+        raise Untraceable("numbers of nodes used as features")
+    if of_nodes:
+        facts.beyond.append("the numbers of nodes")
+    value = Value(facts.edge_space(rows[:, 0].numpy()), row_width(tensor, 0), flat_rows(tensor, 0))
+    facts.known[number] = Rows(value, 0, tuple(tensor.shape))
