@@ -199,7 +199,7 @@ def test_the_fallback_searches_where_there_are_no_gradients(kind: type, fallback
     plain = butfor.explain(model, data, range(8), fallback)
     assert any(result.found for result in plain)
     results = butfor.explain(model, data, range(8), kind(fallback=fallback))
-    assert all(result.note == INSTEAD.format(type(fallback).__name__) for result in results)
+    assert all(INSTEAD.format(type(fallback).__name__) in result.note for result in results)
     assert [result.edits for result in results] == [result.edits for result in plain]
 
 

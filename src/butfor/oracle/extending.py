@@ -54,7 +54,7 @@ def ties_settled(
     pointers: NDArray[np.int64],
 ) -> Tensor:
     """The same logits, but those of the model itself where rounding could swap the first and second class."""
-    second, first = np.partition(logits.cpu().numpy(), -2, axis=1)[:, -2:].T
+    second, first = np.partition(logits.cpu().double().numpy(), -2, axis=1)[:, -2:].T
     close = np.flatnonzero(first - second <= NEARLY_A_TIE * (1 + np.abs(first)))
     if len(close):
         rows = np.searchsorted(pointers, close, side="right") - 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -182,7 +182,7 @@ def _again(step: Gather | Reduce, inner: Value, like: Value, width: int) -> Valu
     """The same gathering or sum of another value."""
     if isinstance(step, Gather):
         return _made(Gather([inner], step.source), like, width)
-    again = Reduce([inner], "sum", step.receiver, step.source, step.edges, step.empty, counts=step.counts)
+    again = replace(step, inputs=[inner])
     return _made(again, like, width)
 
 

@@ -172,6 +172,7 @@ class Reduce(Step):
         empty: the value of rows that nothing leads to.
         factor_columns: which column of the factors each column reads.
         counts: whether it counts degrees for the normalisation that GCN does.
+        against: whether it follows edges to their senders.
     """
 
     code: str
@@ -181,6 +182,7 @@ class Reduce(Step):
     empty: float = 0.0
     factor_columns: NDArray[np.int64] | None = field(default=None)
     counts: bool = False
+    against: bool = False
 
 
 def made(step: Step, space: Space, width: int) -> Value:

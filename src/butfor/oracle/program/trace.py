@@ -177,7 +177,8 @@ def _plain(operation: Operation) -> Any:
 
     def kept(argument: Any) -> Any:
         size = isinstance(argument, Tensor) or (isinstance(argument, ignored) and not isinstance(argument, bool))
-        return "size" if size else argument
+        # What is not a number is not equal to itself.
+        return "size" if size else str(argument) if isinstance(argument, float) else argument
 
     args = [kept(argument) for argument in operation.args]
     return args, {name: kept(argument) for name, argument in operation.kwargs.items()}, operation.outputs

@@ -75,8 +75,7 @@ class Facts:
         known: the facts, by the number of the tensor.
         beyond: what makes a row depend on more than the edges that lead to it: on all rows, or on where it stands.
             Where there is nothing of the kind, what a row needs is all that it depends on, in any graph.
-        reads_all: whether it is certain that edges outside a neighbourhood count: they are all added up, or messages
-            are passed against the direction that is known of.
+        reads_all: whether it is certain that edges outside a neighbourhood count, because all are added up.
         receiving: the row of an edge index that has the nodes which messages are passed to.
         graph: the space that has one row, the graph as a whole.
         node_counts: how many nodes there are, of each type.

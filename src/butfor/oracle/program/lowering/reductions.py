@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from butfor.oracle.program.lowering.facts import Rows, columns_of, flat_rows, row_width
+from butfor.oracle.program.lowering.facts import Index, Rows, columns_of, flat_rows, row_width
 from butfor.oracle.program.steps import Fold, Gather, Map, Reduce, Space, Value, made
 from butfor.oracle.program.trace import Ref, Untraceable
 
@@ -93,6 +93,7 @@ def reduce(facts: Facts, operation: Operation) -> None:
     edges = np.full(len(receiver), -1) if origin is None else origin
     start_value = float(empty.flat[0]) if empty.size else 0.0
     step = Reduce([value], code, receiver, np.arange(len(receiver)), edges, start_value, counts=operation.counts)
+    step.against = _is_against(facts, given["index"])
     facts.put(operation, step, Space(start.shape[dim]), dim, fixed=value.fixed and bool((edges < 0).all()))
 
 
@@ -133,6 +134,7 @@ def count(facts: Facts, operation: Operation) -> None:
         raise Untraceable("a number of counts that depends on the edges")
     one = Value(facts.edge_space(origin), 1, np.ones((len(origin), 1)))
     step = Reduce([one], "sum", receiver, np.arange(len(receiver)), origin)
+    step.against = _is_against(facts, operation.args[0])
     facts.put(operation, step, Space(size), 0, fixed=bool((origin < 0).all()))
 
 
@@ -151,11 +153,12 @@ def softmax(facts: Facts, operation: Operation) -> None:
     size = int(receiver.max(initial=-1)) + 1 if size is None else int(size)
     receivers = Space(size)
     entries = np.arange(space.size)
-    highest = Value(receivers, width, step=Reduce([value], "shift", receiver, entries, origin))
+    against = _is_against(facts, index)
+    highest = Value(receivers, width, step=Reduce([value], "shift", receiver, entries, origin, against=against))
     shift = Value(space, width, step=Gather([highest], receiver))
     shifted = Value(space, width, step=Map([value, shift], "sub", [None, None]))
     power = Value(space, width, step=Map([shifted], "exp", [None]))
-    total = Value(receivers, width, step=Reduce([power], "share", receiver, entries, origin))
+    total = Value(receivers, width, step=Reduce([power], "share", receiver, entries, origin, against=against))
     tiny = Value(None, 1, np.full((1, 1), 1e-16))
     positive = Value(receivers, width, step=Map([total, tiny], "add", [None, np.zeros(width, dtype=np.int64)]))
     divisor = Value(space, width, step=Gather([positive], receiver))
@@ -179,10 +182,14 @@ def _receivers(facts: Facts, index: Ref, dim: int) -> tuple[NDArray[np.int64], N
         facts.beyond.append("a reduction that does not follow the edges")
         return receiver, None
     origin = _lines(fact.origin, axis)[:, 0]
-    # By what edges carry, all edges are added up; by the other end, messages go the other way.
-    if not fact.of_nodes or bool(((origin >= 0) & (origin % 2 != facts.receiving)).any()):
-        facts.reads_all = True
+    facts.reads_all |= not fact.of_nodes  # all edges that carry the same are added up
     return receiver, columns_of(origin).numpy()
+
+
+def _is_against(facts: Facts, index: Ref) -> bool:
+    """Whether an index has the ends of edges that messages are known to come from."""
+    fact = facts.fact(index)
+    return isinstance(fact, Index) and bool(((fact.origin >= 0) & (fact.origin % 2 != facts.receiving)).any())
 
 
 def _lines(tensor: Tensor, axis: int) -> Tensor:
