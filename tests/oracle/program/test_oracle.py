@@ -53,7 +53,9 @@ def difference(oracle: ProgramOracle, edits: Edits, sets: np.ndarray) -> float:
     return float(np.abs(values(oracle, edits, sets) - truth).max())
 
 
-@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize(
+    "directed", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["undirected", "directed"]
+)
 @pytest.mark.parametrize("name", LOCAL)
 def test_programs_say_what_models_say(name: str, directed: bool) -> None:
     kind, data = LOCAL[name], ring(directed)
@@ -125,6 +127,7 @@ def test_whole_graphs_and_links() -> None:
         assert difference(oracle, edits, random_sets(edits, 0)) < 1e-5
 
 
+@pytest.mark.slow
 def test_answers_are_those_of_the_general_oracle() -> None:
     _, data = random_problem(4, nodes=14)
     torch.manual_seed(0)

@@ -58,7 +58,9 @@ def program_of(case: ProgramCase) -> ProgramOracle | None:
     return oracle if isinstance(oracle, ProgramOracle) and len(case.edits) else None
 
 
-@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize(
+    "directed", [pytest.param(False, marks=pytest.mark.slow), True], ids=["undirected", "directed"]
+)
 @pytest.mark.parametrize("name", LOCAL)
 def test_models_of_all_kinds(name: str, directed: bool) -> None:
     seed = 11 * list(LOCAL).index(name) + directed

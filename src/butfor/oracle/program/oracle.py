@@ -140,7 +140,10 @@ class ProgramOracle(Oracle):
         program = self._found(edits)
         if isinstance(program, str) or edits.neighbourhood.hops is None:
             return False
-        return program.beyond == TOO_SMALL or (not program.beyond and not self.proves_locality(edits))
+        if program.beyond or self.proves_locality(edits):
+            return program.beyond == TOO_SMALL
+        trace = program.trace
+        return any(trace.sizes_differ(other) and trace.difference(other) for other in self._references)
 
     def _is_same_at_any_size(self, edits: Edits, program: Program) -> bool:
         """Whether the model did the same to every row on this neighbourhood, on two of them, and on the whole graph.
@@ -149,7 +152,7 @@ class ProgramOracle(Oracle):
         """
         if self.general.predictor.hears_only_messages:
             return True
-        if not self._references:
+        if not any(other.sizes_differ(program.trace) for other in self._references):
             try:
                 self._references.extend(recorded_at_other_sizes(self.general.predictor, edits, self.max_numbers))
             except Untraceable:
