@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
     Function = Callable[..., Any]
 
+# Plain Python takes its time.
+pytestmark = pytest.mark.slow
+
 # Sums over edges and over self-loops that the model adds, means, maxima: all that an edit is followed through.
 LAYERS = (("mean", "gated"), ("symmetric", "mean"), ("largest", "attention"))
 

@@ -127,6 +127,7 @@ def test_edits_that_cannot_matter_do_not(directed: bool) -> None:
     assert checked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["GraphSAGE, mean", "GraphSAGE, max", "GAT", "GIN", "GCN", "by hand", "links", "graphs"]
 )
