@@ -108,9 +108,11 @@ def build(predictor: Predictor, edits: Edits, max_numbers: int) -> Program:
     if layout.numbers > max_numbers:
         raise Untraceable(f"a program of {layout.numbers:,} numbers")
     groups = [part.rows for part in nodes if part.name.startswith("x ")]
-    beyond = next(iter(lowering.beyond), "") or _outside(edits, layout, [*groups, np.concatenate(groups)])
+    beyond = _outside(edits, layout, [*groups, np.concatenate(groups)])
     if lowering.reads_all and near.hops is not None:
         beyond = TOO_SMALL
+    elif beyond != TOO_SMALL:
+        beyond = next(iter(lowering.beyond), beyond)
     return Program(layout, _edited(edits, layout, [rows for _, rows in features]), trace, beyond)
 
 
@@ -194,14 +196,15 @@ def _outside(edits: Edits, layout: Layout, groups: list[NDArray[np.int64]]) -> s
     near = edits.neighbourhood
     if near.hops is None:
         return "the neighbourhood is the whole graph"
+    found = ""
     for size, rows, against in layout.receivers:
         inner = near.hops - against if not (against and edits.graph.directed) else 0
         rims = [bool((near.distance[nodes[rows]] >= inner).any()) for nodes in groups if len(nodes) == size]
         if rims and all(rims):
             return TOO_SMALL
         if not rims or any(rims):
-            return "a reduction to rows that may not be the nodes"
-    return ""
+            found = "a reduction to rows that may not be the nodes"
+    return found
 
 
 def _edited(edits: Edits, layout: Layout, nodes: list[NDArray[np.int64]]) -> Edited:
