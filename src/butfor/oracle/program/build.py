@@ -190,15 +190,15 @@ def _parts(
 def _outside(edits: Edits, layout: Layout, groups: list[NDArray[np.int64]]) -> str:
     """Why edges outside the neighbourhood might matter; ``groups`` are nodes that rows of a reduction may stand for.
 
-    They do not where each row that the target needs of a reduction is a node whose edges are all inside. Of edges that
-    leave a node, that is so one hop earlier, and only where each has its reverse.
+    They do not where each row that the target needs of a reduction is a node whose edges are all inside. Edges that
+    leave a node are, only where each has its reverse.
     """
     near = edits.neighbourhood
     if near.hops is None:
         return "the neighbourhood is the whole graph"
     found = ""
     for size, rows, against in layout.receivers:
-        inner = near.hops - against if not (against and edits.graph.directed) else 0
+        inner = 0 if against and edits.graph.directed else near.hops
         rims = [bool((near.distance[nodes[rows]] >= inner).any()) for nodes in groups if len(nodes) == size]
         if rims and all(rims):
             return TOO_SMALL
