@@ -108,11 +108,11 @@ def build(predictor: Predictor, edits: Edits, max_numbers: int) -> Program:
     if layout.numbers > max_numbers:
         raise Untraceable(f"a program of {layout.numbers:,} numbers")
     groups = [part.rows for part in nodes if part.name.startswith("x ")]
-    beyond = _outside(edits, layout, [*groups, np.concatenate(groups)])
-    if lowering.reads_all and near.hops is not None:
+    against = predictor.graph.directed and any(turned for _, _, turned in layout.receivers)
+    if near.hops is not None and (lowering.reads_all or against):
         beyond = TOO_SMALL
-    elif beyond != TOO_SMALL:
-        beyond = next(iter(lowering.beyond), beyond)
+    else:
+        beyond = next(iter(lowering.beyond), "") or _outside(edits, layout, [*groups, np.concatenate(groups)])
     return Program(layout, _edited(edits, layout, [rows for _, rows in features]), trace, beyond)
 
 
@@ -190,16 +190,14 @@ def _parts(
 def _outside(edits: Edits, layout: Layout, groups: list[NDArray[np.int64]]) -> str:
     """Why edges outside the neighbourhood might matter; ``groups`` are nodes that rows of a reduction may stand for.
 
-    They do not where each row that the target needs of a reduction is a node whose edges are all inside. Edges that
-    leave a node are, only where each has its reverse.
+    They do not where each row that the target needs of a reduction is a node whose edges are all inside.
     """
     near = edits.neighbourhood
     if near.hops is None:
         return "the neighbourhood is the whole graph"
     found = ""
-    for size, rows, against in layout.receivers:
-        inner = 0 if against and edits.graph.directed else near.hops
-        rims = [bool((near.distance[nodes[rows]] >= inner).any()) for nodes in groups if len(nodes) == size]
+    for size, rows, _ in layout.receivers:
+        rims = [bool((near.distance[nodes[rows]] >= near.hops).any()) for nodes in groups if len(nodes) == size]
         if rims and all(rims):
             return TOO_SMALL
         if not rims or any(rims):
