@@ -137,8 +137,12 @@ class Edits:
 
     @cached_property
     def visible(self) -> NDArray[np.bool_]:
-        """Which of `all_ends` can matter to the target at all (see `Neighbourhood.visible`)."""
-        return self.neighbourhood.visible(self.all_ends)
+        """Which of `all_ends` can matter to the target at all (see `Neighbourhood.visible`).
+
+        In an undirected graph both directions of such an edge: a layer may count the edges that leave a node.
+        """
+        visible = self.neighbourhood.visible(self.all_ends)
+        return visible if self.graph.directed else visible | self.neighbourhood.visible(self.all_ends[::-1])
 
     def present(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which of `all_ends` are there, for each row of chosen edits."""
