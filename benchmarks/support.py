@@ -60,7 +60,8 @@ QUICK: dict[str, Method] = {
     "random": butfor.RandomPerturbation(samples=300),
     "remove-subgraph": butfor.RemoveSubgraph(size=1, epochs=10),
 }
-METHODS = {method.__name__: QUICK.get(name) or method() for name, method in REGISTERED.items()}
+# `Exact` begins with `Descent`, so its column shows what that takes.
+METHODS = {method.__name__: QUICK.get(name) or method() for name, method in REGISTERED.items() if name != "descent"}
 
 EDITS = {
     "delete edges": butfor.EditSpace(),

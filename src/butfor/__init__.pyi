@@ -15,6 +15,7 @@ from .errors import ButforError as ButforError
 from .methods import CFGNN as CFGNN
 from .methods import GRBCD as GRBCD
 from .methods import PRBCD as PRBCD
+from .methods import Descent as Descent
 from .methods import Exact as Exact
 from .methods import Greedy as Greedy
 from .methods import KeepEgo as KeepEgo

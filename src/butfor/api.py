@@ -35,6 +35,7 @@ def explain(
     *,
     goal: Goal | None = ...,
     space: EditSpace | None = ...,
+    otherwise: EditSpace | None = ...,
     budget: Budget | None = ...,
     directed: bool | None = ...,
     node_type: str | tuple[str, str] | None = ...,
@@ -53,6 +54,7 @@ def explain(
     *,
     goal: Goal | None = ...,
     space: EditSpace | None = ...,
+    otherwise: EditSpace | None = ...,
     budget: Budget | None = ...,
     directed: bool | None = ...,
     node_type: str | tuple[str, str] | None = ...,
@@ -70,6 +72,7 @@ def explain(
     *,
     goal: Goal | None = None,
     space: EditSpace | None = None,
+    otherwise: EditSpace | None = None,
     budget: Budget | None = None,
     directed: bool | None = None,
     node_type: str | tuple[str, str] | None = None,
@@ -92,6 +95,8 @@ def explain(
         method: how to search; by default `Exact`.
         goal: what counts as something else; by default any other class.
         space: which edits are allowed, at what cost; by default the deletion of any edge, at cost 1.
+        otherwise: another edit space, which is searched too where nothing is found in the first. The result stays what
+            it is; its ``otherwise`` is the result of that search, and its note says what would help.
         budget: what may be spent on each target.
         directed: whether the graph is directed; by default this is found out.
         node_type: in a graph of several node types, the one that targets belong to; for links those of their two ends,
@@ -114,9 +119,15 @@ def explain(
         >>> model, training = butfor.models.trained_gcn(data)
         >>> print(butfor.explain(model, data, 600))
     """
-    check_settings(method=method, goal=goal, space=space, budget=budget)
+    check_settings(method=method, goal=goal, space=space, budget=budget, otherwise=otherwise)
     check_whole(seed, "seed", 0)
-    question: dict[str, Any] = {"goal": goal, "space": space, "directed": directed, "probabilities": probabilities}
+    question: dict[str, Any] = {
+        "goal": goal,
+        "space": space,
+        "otherwise": otherwise,
+        "directed": directed,
+        "probabilities": probabilities,
+    }
     search: dict[str, Any] = {"budget": budget, "seed": seed}
     if isinstance(data, Batch) and target is None:
         data = data.to_data_list()
@@ -144,6 +155,7 @@ def prepare(
     node_type: str | tuple[str, str] | None = None,
     goal: Goal | None = None,
     space: EditSpace | None = None,
+    otherwise: EditSpace | None = None,
     directed: bool | None = None,
     probabilities: bool | None = None,
 ) -> Session:
@@ -160,6 +172,8 @@ def prepare(
             such as ``("user", "item")``.
         goal: what counts as another prediction; by default any other class.
         space: which edits are allowed, at what cost; by default the deletion of any edge, at cost 1.
+        otherwise: another edit space, which is searched too where nothing is found in the first. The result stays what
+            it is; its ``otherwise`` is the result of that search, and its note says what would help.
         directed: whether the graph is directed; by default this is found out.
         probabilities: whether the model returns probabilities; by default this is found out.
 
@@ -185,6 +199,7 @@ def prepare(
         node_type=node_type,
         goal=goal,
         space=space,
+        otherwise=otherwise,
         directed=directed,
         probabilities=probabilities,
     )

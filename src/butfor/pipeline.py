@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["Batching", "Pipeline"]
 
 
+# How much longer than verifying it takes to search before the next results are verified: targets share its runs.
+SEARCHING = 4
+
+
 @dataclass(frozen=True)
 class Batching:
     """How targets are worked on together; results do not depend on it.
@@ -33,7 +37,8 @@ class Batching:
     Attributes:
         columns: edge columns of the neighbourhoods that are searched together: bounds the memory of a batch.
         targets: the largest number of targets that are prepared, searched and verified together.
-        seconds: after this time what was found is verified and handed over.
+        seconds: after this time what was found is verified and handed over; later, where verifying took so long before
+            that it would be most of the work.
     """
 
     columns: int = 400_000
@@ -79,6 +84,7 @@ class Pipeline:
     def stream(self, targets: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, Counterfactual]]:
         """Results as they are found, each with the position of its target."""
         last = time.monotonic()
+        patience = self.batching.seconds
         solved: list[_Solved] = []
         try:
             for positions, problems in self._batches(targets):
@@ -87,9 +93,10 @@ class Pipeline:
                     solved.append(_Solved(positions[number], problem, proposal, now - last))
                     last = now
                     waited = sum(one.seconds for one in solved)
-                    if len(solved) == self.batching.targets or waited > self.batching.seconds:
+                    if len(solved) == self.batching.targets or waited > patience:
                         yield from self._results(solved)
                         last = time.monotonic()
+                        patience = max(self.batching.seconds, SEARCHING * (last - now))
             yield from self._results(solved)
         except (Exception, KeyboardInterrupt):
             # What had been found is not lost with what comes after it.

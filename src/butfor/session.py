@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from tqdm import tqdm
 
 from butfor.boundary.arguments import check_whole
+from butfor.certificate.check import Refused, check
 from butfor.edits.rules import Rules
 from butfor.edits.space import EditSpace
 from butfor.errors import InputError
@@ -26,6 +27,7 @@ from butfor.problem.goal import Goal
 from butfor.problem.target import as_targets, target_nodes
 from butfor.result.assemble import Provenance
 from butfor.result.context import PlotContext
+from butfor.result.otherwise import is_without_answer, with_otherwise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from torch_geometric.data import Data, HeteroData
 
+    from butfor.certificate.check import Checked
+    from butfor.certificate.record import Certificate
     from butfor.graph.edge_keys import TargetType
     from butfor.predict.call import Task
     from butfor.problem.problem import Problem
@@ -61,6 +65,7 @@ class Session:
         rules: the same on this graph, checked.
         number: what a whole graph is called in its result; `explain` numbers the graphs of a list.
         batching: how targets are worked on together.
+        otherwise: the same with another edit space, which is searched for targets without an answer; None if it is not.
 
     Example:
         >>> import butfor
@@ -78,6 +83,7 @@ class Session:
     rules: Rules
     number: int = 0
     batching: Batching = field(default=Batching())
+    otherwise: Session | None = None
 
     @classmethod
     def of(
@@ -89,12 +95,13 @@ class Session:
         node_type: TargetType | None = None,
         goal: Goal | None = None,
         space: EditSpace | None = None,
+        otherwise: EditSpace | None = None,
         directed: bool | None = None,
         probabilities: bool | None = None,
         number: int = 0,
     ) -> Session:
         """Check everything that can be checked before the first target; see `butfor.prepare`."""
-        check_settings(goal=goal, space=space)
+        check_settings(goal=goal, space=space, otherwise=otherwise)
         for name, switch in (("directed", directed), ("probabilities", probabilities)):
             if switch is not None and not isinstance(switch, bool):
                 raise InputError(f"{name} is {switch!r}; give True, False or None")
@@ -108,7 +115,11 @@ class Session:
         goal = goal.named(class_names(predictor) if named else ())
         goal.check(predictor.num_classes)
         rules = Rules.of(space, graph, predictor.call.edge_fields)
-        return cls(graph, predictor, goal, space, rules, number)
+        session = cls(graph, predictor, goal, space, rules, number)
+        if otherwise is None:
+            return session
+        others = Rules.of(otherwise, graph, predictor.call.edge_fields)
+        return replace(session, otherwise=replace(session, space=otherwise, rules=others))
 
     @overload
     def explain(  # type: ignore[overload-overlap]  # a Pair is also a tuple of two nodes
@@ -185,14 +196,47 @@ class Session:
         """Results as they are found, each with the position of its target in ``targets``."""
         check_settings(method=method, budget=budget)
         check_whole(seed, "seed", 0)
+        targets = list(targets)
         keys = [self._key(target) for target in targets]
         method = method or Exact()
         pipeline = Pipeline(self.builder, method, budget or Budget(), seed, self.provenance(method), self.batching)
-        return pipeline.stream(keys)
+        found = pipeline.stream(keys)
+        if self.otherwise is None:
+            return found
+        return self._with_otherwise(self.otherwise, targets, found, method, budget, seed)
+
+    def _with_otherwise(
+        self,
+        other: Session,
+        targets: Sequence[Target],
+        found: Iterator[tuple[int, Counterfactual]],
+        method: Method,
+        budget: Budget | None,
+        seed: int,
+    ) -> Iterator[tuple[int, Counterfactual]]:
+        """The results; for targets without an answer the other edit space is searched too, on a budget of its own."""
+        for position, result in found:
+            if is_without_answer(result):
+                ((_, instead),) = other.stream([targets[position]], method, budget=budget, seed=seed)
+                yield position, with_otherwise(result, instead, self.space.told, other.space.told)
+            else:
+                yield position, result
 
     def problem(self, target: Target = None, *, seed: int = 0) -> Problem:
         """The problem of one target, as methods get it."""
         return self.builder.build(self._key(target), seed)
+
+    def check(self, certificate: Certificate) -> Checked:
+        """Confirm a proof about a target of this session: `butfor.certificate.check` says what that means.
+
+        Raises:
+            Refused: saying what is wrong with it.
+        """
+        nodes = certificate.target
+        if any(not 0 <= node < self.graph.num_nodes for node in nodes):
+            raise Refused(f"it is about another graph: there is no target {nodes} in this one")
+        fingerprints = self.graph_id, self.model_id, self.space_id
+        return check(self.builder.build(nodes), certificate, fingerprints)
 
     def _key(self, target: Target) -> tuple[int, ...]:
         return target_nodes(target, self.graph, self.predictor.task, self.predictor.node_type)
@@ -244,7 +288,14 @@ def shown(results: Iterator[Shown], total: int, progress: bool) -> Iterator[Show
     return iter(tqdm(results, total=total, unit="target", desc="explaining", disable=None)) if progress else results
 
 
-def check_settings(*, method: object = None, goal: object = None, space: object = None, budget: object = None) -> None:
+def check_settings(
+    *,
+    method: object = None,
+    goal: object = None,
+    space: object = None,
+    budget: object = None,
+    otherwise: object = None,
+) -> None:
     """Refuse settings of another type than they must be, where they are given.
 
     Raises:
@@ -252,7 +303,8 @@ def check_settings(*, method: object = None, goal: object = None, space: object 
     """
     if method is not None and not isinstance(method, Method):
         raise InputError(f"method is {method!r}; give a method such as butfor.Exact()")
-    for name, value, kind in (("goal", goal, Goal), ("space", space, EditSpace), ("budget", budget, Budget)):
+    typed = ("goal", goal, Goal), ("space", space, EditSpace), ("budget", budget, Budget)
+    for name, value, kind in (*typed, ("otherwise", otherwise, EditSpace)):
         if value is not None and not isinstance(value, kind):
             raise InputError(f"{name} is {value!r}; give a butfor.{kind.__name__}")
 

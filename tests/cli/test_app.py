@@ -37,7 +37,7 @@ def test_help_and_version(capsys: Capture) -> None:
     [
         (["expalin"], 'Unknown command "expalin". Did you mean "explain"'),
         (["--frobnicate"], "frobnicate"),
-        (["explain", "--frobnicate", "3"], "Unknown option: --frobnicate. See: butfor explain --help"),
+        (["explain", "--qwxyz", "3"], "Unknown option: --qwxyz. See: butfor explain --help"),
         (["explain", "17"], "Unexpected argument '17'"),
         (["explain", "--limit", "x"], "--limit"),
         (["explain", "--limit", "0"], "--limit"),

@@ -74,6 +74,23 @@ def test_explain_goal_space_and_budget(trained: Path, tmp_path: Path, capsys: Ca
     assert "results of another goal" in capsys.readouterr().err
 
 
+def test_explain_says_what_other_edits_would_do(trained: Path, tmp_path: Path, capsys: Capture) -> None:
+    nothing, other, path = tmp_path / "nothing.json", tmp_path / "other.json", tmp_path / "cfs.jsonl"
+    nothing.write_text('{"delete": false}')
+    other.write_text('{"max_edits": 3}')
+    base = ["explain", "--checkpoint", str(trained), "--nodes", "600", "--space", str(nothing)]
+    assert main([*base, "--otherwise", str(other), "--out", str(path)]) == 0
+    (result,) = read_results(path)
+    assert result.status.value == "impossible"
+    assert result.otherwise.found
+    assert "No edits do it; with deletions a counterfactual of" in result.note
+    capsys.readouterr()
+    assert main([*base, "--otherwise", str(other)]) == 0
+    assert "If other edits are allowed: But for" in capsys.readouterr().out
+    assert main([*base, "--otherwise", str(tmp_path / "missing.json")]) == 2
+    assert "missing.json" in capsys.readouterr().err
+
+
 def test_explain_and_show_by_own_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     names = [f"acct_{number}" for number in range(8)]
     pairs = [(i, (i + 1) % 8) for i in range(8)]

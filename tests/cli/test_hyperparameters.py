@@ -70,7 +70,7 @@ def test_a_method_without_flags_is_its_default() -> None:
     ("flags", "message"),
     [
         (["--lr", "0.1"], "--lr belongs to cf-gnn and prbcd and remove-subgraph, not to exact"),
-        (["--method", "cf-gnn", "--width", "3"], "--width belongs to exact and greedy, not to cf-gnn"),
+        (["--method", "cf-gnn", "--width", "3"], "--width belongs to exact and greedy and descent, not to cf-gnn"),
         (["--method", "random", "--published-choices"], "belongs to cf-gnn, not to random"),
         (["--fallback", "greedy"], "--fallback belongs to cf-gnn and prbcd and grbcd, not to exact"),
         (["--incumbent", "magic"], 'Invalid value "magic" for --incumbent'),

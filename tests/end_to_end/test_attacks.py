@@ -340,3 +340,85 @@ def test_a_layer_with_an_exchanged_matrix_is_no_plain_layer() -> None:
         return layer
 
     asked(0, False, plain, first=exchanged)
+
+
+class Chebyshev(nn.Module):
+    """Divides by the largest entry of the Laplacian of the whole graph."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = pyg.ChebConv(2, 6, K=2), pyg.ChebConv(6, 6, K=2)
+        self.lin = nn.Linear(6, 3)
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
+        hidden = self.first(x, edge_index, edge_weight).relu()
+        out: Tensor = self.lin(self.second(hidden, edge_index, edge_weight))
+        return out
+
+
+def test_the_largest_entry_of_a_laplacian_counts_unless_it_is_on_the_diagonal() -> None:
+    torch.manual_seed(0)
+    model = Chebyshev().eval()
+    ends = torch.stack([torch.arange(80), (torch.arange(80) + 1) % 80])
+    ring = Data(x=torch.randn(80, 2), edge_index=torch.cat([ends, ends.flip(0)], dim=1))
+    weight = torch.rand(80) + 1
+    ring.edge_weight = weight.repeat(2)
+    assert butfor.prepare(model, ring).problem(7).edits.neighbourhood.hops is not None
+    weight[40] = -1.0  # now the largest entry is there, far from node 7
+    ring.edge_weight = weight.repeat(2)
+    assert butfor.prepare(model, ring).problem(7).edits.neighbourhood.hops is None
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_laplacian_with_negative_weights_is_searched_in_full(seed: int) -> None:
+    torch.manual_seed(seed)
+    data = graph(seed, 7, 8, directed=False)
+    weight = torch.rand(8) + 1
+    weight[seed] = -0.4
+    data.edge_weight = weight.repeat(2)
+    check(balanced(Chebyshev().eval(), data), data, directed=False)
+
+
+class Counted(nn.Module):
+    """Two hidden numbers of each node, added up over the neighbours and put through a ReLU and a linear layer."""
+
+    def __init__(self, hidden: Callable[[Tensor, Tensor], Tensor], weight: list[float], bias: float) -> None:
+        super().__init__()
+        self.hidden, self.lin = hidden, nn.Linear(2, 2)
+        self.lin.weight.data, self.lin.bias.data = torch.tensor([weight, [0.0, 0.0]]), torch.tensor([bias, 0.0])
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        hidden = self.hidden(x, edge_index)
+        out: Tensor = self.lin(torch.relu(scatter(hidden[edge_index[0]], edge_index[1], 0, dim_size=x.size(0))))
+        return out
+
+
+def test_a_comparison_that_is_open_though_no_edit_changes_what_it_compares() -> None:
+    """Node 2 has exactly 0.5, so rounding could turn the comparison: both answers count, also behind a ReLU."""
+
+    def hidden(x: Tensor, edge_index: Tensor) -> Tensor:
+        h = x + scatter(x[edge_index[0]], edge_index[1], 0, dim_size=x.size(0))
+        return torch.cat([(h >= 0.5).to(x.dtype), h], dim=1)
+
+    x = torch.tensor([[0.1], [0.5], [0.5], [-3.0]])
+    data = Data(x=x.double(), edge_index=torch.tensor([[1, 2, 3], [0, 0, 1]]))
+    check(Counted(hidden, [-1.0, 0.01], 1.5).double(), data, directed=True)
+
+
+def test_a_neighbour_whose_score_is_endless() -> None:
+    """Node 1 hears of nobody: the logarithm of its degree is -inf, which the ReLU behind the sum makes 0."""
+
+    def hidden(x: Tensor, edge_index: Tensor) -> Tensor:
+        count = degree(edge_index[1], x.size(0), dtype=x.dtype).view(-1, 1)
+        return torch.cat([count.log(), scatter(x[edge_index[0]], edge_index[1], 0, dim_size=x.size(0))], dim=1)
+
+    x = torch.tensor([[0.1], [0.2], [0.4], [1.0], [0.1]]).double()
+    data = Data(x=x, edge_index=torch.tensor([[1, 2, 3, 4], [0, 0, 2, 2]]))
+    model = Counted(hidden, [1.0, 1.0], -0.5).double().eval()
+    session = butfor.prepare(model, data, directed=True, space=butfor.EditSpace(protected=[(1, 0), (2, 0)]))
+    assert (
+        scores(model, data, {(3, 2)}, directed=True)[0].argmax()
+        != scores(model, data, set(), directed=True)[0].argmax()
+    )
+    result = session.explain(0, butfor.Exact())
+    assert (result.status.value, result.cost) == ("optimal", 1)

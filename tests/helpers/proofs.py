@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 EVERY = butfor.Exact(all_smallest=True)
 
 # Bounds wherever there are two edits left to choose from, and nowhere.
-ALWAYS, NEVER = Tuning(bounding_pays=2), Tuning(bounding_pays=10**30)
+ALWAYS, NEVER = Tuning(bounding_pays=2, margins_pay=1), Tuning(bounding_pays=10**30, margins_pay=10**30)
 
 
 @cache

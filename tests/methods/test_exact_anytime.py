@@ -269,7 +269,7 @@ def test_where_the_budget_is_spent_bounds_still_say_what_they_can() -> None:
     torch.manual_seed(0)
     leaves = 80
     data = undirected([(0, leaf) for leaf in range(1, leaves + 1)], torch.randn(leaves + 1, 3))
-    model = gnn.GCN(3, 8, 2, 2).eval()
+    model = gnn.GCN(3, 8, 3, 2).eval()  # of two layers all sets would be bounded at once
     model.convs[-1].bias.data += torch.tensor([50.0, 0.0])
     result = butfor.explain(model, data, 0, budget=Budget(50))
     assert (result.status.value, result.evaluations) == ("unknown", 50)

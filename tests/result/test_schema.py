@@ -135,7 +135,9 @@ def test_the_former_file_has_every_kind_of_result() -> None:
     assert any(plain["alternatives"] for plain in LINES)
     assert any(plain["names"] for plain in LINES)
     assert any(plain["node_type"] for plain in LINES)
-    assert {type(method) for _, method in ASKED.values()} == set(butfor.methods.METHODS.values())
+    # `Descent` came later.
+    known = set(butfor.methods.METHODS.values()) - {butfor.Descent}
+    assert {type(method) for _, method in ASKED.values()} == known
 
 
 @pytest.mark.parametrize("number", range(len(LINES)))

@@ -49,6 +49,13 @@ COMMANDS: dict[str, _Command] = {
             "butfor explain --checkpoint runs/mutag --graphs 0-20 --out mutag.jsonl",
         ),
     ),
+    "check": _Command(
+        "Check the proofs of results, without the search that found them.",
+        (
+            "butfor explain --checkpoint runs/tree-cycles --certificate --out cfs.jsonl",
+            "butfor check cfs.jsonl --checkpoint runs/tree-cycles",
+        ),
+    ),
     "evaluate": _Command(
         "Measure results by the paper's four metrics, beside the paper's numbers.",
         (

@@ -15,8 +15,9 @@ from butfor.cli.hyperparameters import FLAGS, make_method
 from butfor.cli.interrupts import exit_code
 from butfor.cli.job import Job, Search, Targets, WholeGraphs, WithinGraph
 from butfor.cli.output import note, say
+from butfor.cli.proofs import Proofs, beside
 from butfor.cli.source import Seed, Source
-from butfor.errors import ButforError
+from butfor.errors import ButforError, InputError
 from butfor.methods import METHODS
 from butfor.problem.budget import Budget
 from butfor.problem.goal import Goal
@@ -25,6 +26,8 @@ from butfor.runs.store import check_output_path
 from butfor.session import Session
 
 if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
     from butfor.result.counterfactual import Counterfactual
 
     MethodName = str
@@ -57,6 +60,7 @@ def explain(
     probability: Annotated[float | None, Parameter(group=SEARCH)] = None,
     threshold: Annotated[float | None, Parameter(group=SEARCH)] = None,
     space: Annotated[Path | None, Parameter(group=SEARCH)] = None,
+    otherwise: Annotated[Path | None, Parameter(group=SEARCH)] = None,
     protect: Annotated[str, Parameter(group=SEARCH, show_default=False)] = "",
     evaluations: Annotated[int | Literal["none"], Parameter(group=SEARCH)] = DEFAULT.evaluations or "none",
     seconds: Annotated[float | None, Parameter(group=SEARCH)] = None,
@@ -87,6 +91,8 @@ def explain(
         space: a JSON file that says which edits are allowed and what they cost: the fields of butfor.EditSpace, such as
             {"add": {"hops": 2}, "max_edits": 3}. Text in protected or costs names an attribute of the graph's edges:
             {"protected": "is_frozen", "costs": "price"}. By default every edge may be deleted, at a cost of 1.
+        otherwise: a JSON file like that of --space: edits that are tried too where those of --space give no answer. The
+            result stays what it is, and says what would help.
         protect: edges that must not be deleted, such as 3-17,4-9, in addition to those that --space protects.
         evaluations: how many edit sets to try at most for each target; none for no limit.
         seconds: how much time to spend at most on each target.
@@ -102,6 +108,9 @@ def explain(
     subject = (source or Source()).read()
     targets = Targets.of(subject, nodes, links, graphs)
     search = Search(make_method(method, flags, published_choices), budget, seed)
+    certified = getattr(search.method, "certificate", False)
+    if certified and out is None:
+        raise InputError("--certificate writes proofs beside the results: give --out FILE too")
     settings: dict[str, Any] = {
         "goal": Goal(wanted, least, probability, threshold),
         "directed": None if source is None else source.options.directed,
@@ -109,18 +118,22 @@ def explain(
     job: Job
     if targets.task == "graph":
         numbers = targets.numbers(subject)[:limit]
-        rules = read_space(space, protect, subject.graphs[numbers[0]] if len(numbers) == 1 else None)
-        job = WholeGraphs(subject, numbers, search, {**settings, "space": rules})
+        only = subject.graphs[numbers[0]] if len(numbers) == 1 else None
+        spaces = _spaces(space, otherwise, protect, only)
+        job = WholeGraphs(subject, numbers, search, {**settings, **spaces})
     else:
         chosen = targets.within(subject.graph)[:limit]
-        rules = read_space(space, protect, subject.graph)
-        session = Session.of(subject.model, subject.graph, task=targets.task, space=rules, **settings)
+        spaces = _spaces(space, otherwise, protect, subject.graph)
+        session = Session.of(subject.model, subject.graph, task=targets.task, **spaces, **settings)
         job = WithinGraph(session, chosen, search)
-    with _Printer() if out is None else Store(out, job.run) as sink:
+    proofs = Proofs(beside(out) if certified and out is not None else None)
+    with proofs, _Printer() if out is None else Store(out, job.run) as sink:
         todo = [target for target in job.targets if target not in sink.done]
         _note_earlier_results(sink, job, len(todo), quiet)
         try:
             for result in job.results(todo, quiet):
+                # The proof first: a result that is in the file is not explained again.
+                proofs.append(result)
                 sink.append(result)
         except (KeyboardInterrupt, ButforError) as problem:
             progress = _describe_progress(sink, job)
@@ -132,10 +145,16 @@ def explain(
         outcomes = [sink.done[target] for target in job.targets]
         summary = _summary(outcomes, job.what, time.monotonic() - started)
     if out is not None:
-        say(f"{summary}; results in {out}")
+        say(f"{summary}; results in {out}{f', proofs in {proofs.path}' if certified else ''}")
     elif not quiet:
         print(summary, file=sys.stderr)
     return 0
+
+
+def _spaces(space: Path | None, otherwise: Path | None, protect: str, data: "Data | None") -> dict[str, Any]:
+    """What may be edited, and what else may be where that gives no answer; protected edges stay in both."""
+    other = None if otherwise is None else read_space(otherwise, protect, data)
+    return {"space": read_space(space, protect, data), "otherwise": other}
 
 
 class _Printer:

@@ -143,6 +143,18 @@ class EditSpace:
         return self.costs
 
     @property
+    def told(self) -> str:
+        """What kinds of edits it allows, in words; what else restricts them is left out."""
+        kinds = ["deletions"] if self.delete else []
+        if isinstance(self.add, Within):
+            kinds.append(f"additions within {self.add.hops} hop{'s' if self.add.hops > 1 else ''}")
+        elif self.add:
+            kinds.append("additions")
+        if self.feature_rules:
+            kinds.append("feature changes")
+        return " and ".join(kinds) or "edits"
+
+    @property
     def names_groups(self) -> bool:
         """Whether groups have names of their own."""
         return isinstance(self.groups, Mapping)

@@ -5,6 +5,7 @@ from butfor.methods.attack import PRBCD as PRBCD
 from butfor.methods.base import BatchMethod as BatchMethod
 from butfor.methods.base import Method as Method
 from butfor.methods.cf_gnn import CFGNN as CFGNN
+from butfor.methods.descent import Descent as Descent
 from butfor.methods.ego import KeepEgo as KeepEgo
 from butfor.methods.ego import RemoveEgo as RemoveEgo
 from butfor.methods.exact import Exact as Exact
@@ -18,6 +19,7 @@ METHODS = MethodRegistry(
     {
         "exact": Exact,
         "greedy": Greedy,
+        "descent": Descent,
         "cf-gnn": CFGNN,
         "prbcd": PRBCD,
         "grbcd": GRBCD,

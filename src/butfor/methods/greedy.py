@@ -9,16 +9,18 @@ import numpy as np
 
 from butfor.errors import InputError
 from butfor.methods.base import Method
+from butfor.problem.goal import ENDLESS
 from butfor.problem.proposal import Proposal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+    from torch import Tensor
 
     from butfor.problem.problem import Problem
 
-__all__ = ["NO_GRADIENT", "Greedy", "pruned"]
+__all__ = ["NO_GRADIENT", "Greedy", "Path", "leads", "pruned"]
 
 NO_GRADIENT = "The model offers no gradients that agree with the edits, so the search went without."
 
@@ -52,57 +54,97 @@ class Greedy(Method):
 
     def solve(self, problem: Problem) -> Proposal:
         """Descend until the goal is reached, no edit is left or the budget is spent; then prune."""
-        costs, meter = problem.edits.costs, problem.meter
-        lower_bound = problem.least_cost
-        exhausted = False
-        chosen: list[int] = []
-        margin = problem.margin
-        found = False
-        # What each edit did when it was last checked; those that never were come first.
-        effect = np.full(len(costs), np.inf)
-        ranked_blindly = False
-        while not found and not meter.spent:
-            candidates, blind = self._candidates(problem, chosen, effect)
-            ranked_blindly |= blind
-            if not len(candidates):
-                # Nothing may follow, or time ran out just now.
-                break
-            answers = problem.extend(chosen, candidates)
-            candidates = candidates[: len(answers.margins)]
-            effect[candidates] = margin - answers.margins
-            found = bool(answers.reached.any())
-            if not chosen and not found and len(candidates) == len(problem.free(())):
-                # Every single edit was tried, so two are needed, or there is nothing to be had.
-                exhausted = len(costs) == 1 or problem.edits.max_edits == 1
-                lower_bound = float(np.sort(costs)[:2].sum())
-            if found:
-                ranked = np.lexsort([candidates, answers.margins, costs[candidates], ~answers.reached])
-            else:
-                ranked = np.lexsort([candidates, (answers.margins - margin) / costs[candidates]])
-            margin = float(answers.margins[ranked[0]])
-            chosen.append(int(candidates[ranked[0]]))
-        note = NO_GRADIENT if ranked_blindly else ""
-        if not found:
-            return Proposal((), lower_bound, exhausted, note=note)
-        kept, kept_margin = pruned(problem, chosen, margin)
-        # The larger set, as found, is kept in reserve in case the whole graph refutes the pruned one.
-        return Proposal((kept, tuple(sorted(chosen))), lower_bound, margins=(kept_margin, margin), note=note)
+        path = Path(problem, self.width)
+        path.walk()
+        return path.proposal()
 
-    def _candidates(
-        self, problem: Problem, chosen: list[int], effect: NDArray[np.float64]
-    ) -> tuple[NDArray[np.int64], bool]:
+
+class Path:
+    """Greedy steps, which can be interrupted and continued; towards one class, or whichever is nearest."""
+
+    def __init__(self, problem: Problem, width: int | None, aim: int | None = None) -> None:
+        self.problem, self.width, self.aim = problem, width, aim
+        self.lower_bound = problem.least_cost
+        self.exhausted = False
+        self.chosen: list[int] = []
+        self.margin = float(leads(problem, problem.logits[None], aim)[0])
+        self.found = self.ended = False
+        # What each edit did when it was last checked; those that never were come first.
+        self.effect = np.full(len(problem.edits), np.inf)
+        self.ranked_blindly = False
+
+    def walk(self, most: int | None = None, below: float = np.inf) -> None:
+        """Go on until the goal is reached, nothing may follow, or the budget is spent.
+
+        Or until ``most`` edits are made, or as many as cost ``below`` or more.
+        """
+        while not self.ended and not self.problem.meter.spent:
+            if (most is not None and len(self.chosen) >= most) or self.problem.edits.cost(self.chosen) >= below:
+                return
+            self._step()
+
+    def _step(self) -> None:
+        problem, costs = self.problem, self.problem.edits.costs
+        candidates, blind = self._candidates()
+        self.ranked_blindly |= blind
+        if not len(candidates):
+            # Nothing may follow, or time ran out just now.
+            self.ended = True
+            return
+        answers = problem.extend(self.chosen, candidates)
+        candidates = candidates[: len(answers.margins)]
+        margins = leads(problem, answers.logits, self.aim) if self.aim is not None else answers.margins
+        self.effect[candidates] = self.margin - margins
+        self.found = self.ended = bool(answers.reached.any())
+        if not self.chosen and not self.found and len(candidates) == len(problem.free(())):
+            # Every single edit was tried, so two are needed, or there is nothing to be had.
+            self.exhausted = len(costs) == 1 or problem.edits.max_edits == 1
+            self.lower_bound = float(np.sort(costs)[:2].sum())
+        if self.found:
+            ranked = np.lexsort([candidates, answers.margins, costs[candidates], ~answers.reached])
+            margins = answers.margins
+        else:
+            ranked = np.lexsort([candidates, (margins - self.margin) / costs[candidates]])
+        self.margin = float(margins[ranked[0]])
+        self.chosen.append(int(candidates[ranked[0]]))
+
+    def _candidates(self) -> tuple[NDArray[np.int64], bool]:
         """The edits to check, and whether they had to be ranked without a gradient."""
-        free = problem.free(chosen)
+        problem = self.problem
+        free = problem.free(self.chosen)
         count = len(free)
         blind = False
         if self.width is not None and self.width < count:
-            gradient = problem.gradient(chosen)
+            gradient = problem.gradient(self.chosen, self.aim)
             blind = gradient is None
-            promise = (effect if gradient is None else gradient)[free] / problem.edits.costs[free]
+            promise = (self.effect if gradient is None else gradient)[free] / problem.edits.costs[free]
             free = free[np.argsort(-promise, kind="stable")]
             count = max(self.width, int(np.isinf(promise).sum()))
         left = problem.meter.left
         return free[: count if left is None else min(count, left)], blind
+
+    @property
+    def note(self) -> str:
+        """What the user should know about it."""
+        return NO_GRADIENT if self.ranked_blindly else ""
+
+    def proposal(self) -> Proposal:
+        """What was found, pruned."""
+        if not self.found:
+            return Proposal((), self.lower_bound, self.exhausted, note=self.note)
+        kept, margin = pruned(self.problem, self.chosen, self.margin)
+        # The larger set, as found, is kept in reserve in case the whole graph refutes the pruned one.
+        candidates = kept, tuple(sorted(self.chosen))
+        return Proposal(candidates, self.lower_bound, margins=(margin, self.margin), note=self.note)
+
+
+def leads(problem: Problem, logits: Tensor, aim: int | None) -> NDArray[np.float64]:
+    """By how much the present class leads over one that is aimed at, for each row of scores; None for the margin."""
+    if aim is None:
+        return problem.goal.judge(logits, problem.before)[0]
+    scores = np.clip(logits.detach().cpu().numpy().astype(np.float64), -ENDLESS, ENDLESS)
+    differences: NDArray[np.float64] = scores[:, problem.before] - scores[:, aim]
+    return differences
 
 
 def pruned(problem: Problem, chosen: Sequence[int], margin: float = np.nan) -> tuple[tuple[int, ...], float]:

@@ -119,3 +119,20 @@ class Oracle(ABC):
         combination of scores that is a row of ``pairs``.
         """
         return None
+
+    def margin_bound(
+        self,
+        edits: Edits,  # noqa: ARG002
+        pairs: NDArray[np.float64],  # noqa: ARG002
+        removed: Sequence[int],  # noqa: ARG002
+        free: NDArray[np.int64],  # noqa: ARG002
+        more: int,  # noqa: ARG002
+        every: bool = True,  # noqa: ARG002
+        enough: float = 0.0,  # noqa: ARG002
+    ) -> float | None:
+        """What the margin is at least after ``removed`` and at most ``more`` of the ``free`` edits; None if unknown.
+
+        The margin is the least of those that are the rows of ``pairs``, or if not ``every`` the largest. A bound need
+        be no larger than ``enough``.
+        """
+        return None

@@ -1,15 +1,21 @@
-"""What fast oracles have in common when they extend prefixes: threads, and ties."""
+"""What fast oracles have in common: edit sets are extensions of prefixes, in threads, and the model settles ties."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import torch
+
+from butfor.edits.edits import pack
+from butfor.oracle.base import Oracle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
     from torch import Tensor
@@ -17,7 +23,10 @@ if TYPE_CHECKING:
     from butfor.edits.edits import Edits
     from butfor.oracle.general import ModelOracle
 
-__all__ = ["by_threads", "ties_settled"]
+    # Fills the rows of candidates in, for some prefixes and their pointers, in the thread of this number.
+    Extend = Callable[[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]], None]
+
+__all__ = ["ExtendingOracle"]
 
 # Edit sets that make up for the start of a thread.
 WORTH_A_THREAD = 4096
@@ -26,38 +35,78 @@ WORTH_A_THREAD = 4096
 NEARLY_A_TIE = 1e-5
 
 
-def by_threads(
-    run: Callable[[int, int, int], None], pointers: NDArray[np.int64], threads: int, prefix_work: int
-) -> None:
-    """Call ``run(number, first, last)`` for ranges of prefixes, each in a thread of that number.
+@dataclass(frozen=True, eq=False)
+class ExtendingOracle(Oracle):
+    """An oracle that computes only what each further edit changes.
 
-    A prefix is as much work as ``prefix_work`` edit sets. Ranges are cut so that each thread has about as many sets;
-    what is computed does not depend on it.
+    Attributes:
+        general: the oracle that runs the model itself, and decides what is nearly a tie.
+        prefix_work: how many edit sets a prefix is as much work as.
     """
-    prefixes, sets = len(pointers) - 1, int(pointers[-1])
-    parts = min(threads, (sets + prefix_work * prefixes) // WORTH_A_THREAD + 1)
-    cuts = np.unique(np.searchsorted(pointers, np.linspace(0, sets, parts + 1)))
-    cuts[-1:] = prefixes
-    if len(cuts) > 2:
+
+    general: ModelOracle
+    prefix_work: ClassVar[int]
+
+    @abstractmethod
+    def _compiled(self, edits: Edits, count: int) -> tuple[NDArray[Any], Extend]:
+        """An array for the scores of so many edit sets, and what fills it."""
+
+    def logits(self, asked: Sequence[tuple[Edits, NDArray[np.int64]]]) -> list[Tensor]:
+        """Each set is a prefix, and nothing after it."""
+        answers = []
+        for edits, sets in asked:
+            rows = pack(sets)
+            answers.append(self.extend(edits, rows, np.full(len(rows), -1), np.arange(len(rows) + 1)))
+        return answers
+
+    def extend(
+        self,
+        edits: Edits,
+        prefixes: NDArray[np.int64],
+        candidates: NDArray[np.int64],
+        pointers: NDArray[np.int64],
+        threads: int = 1,
+    ) -> Tensor:
+        """By compiled code; where rounding could swap the first and second class, by the model itself."""
+        out = self._values(edits, prefixes, candidates, pointers, threads)
+        logits = torch.from_numpy(out).to(self.general.predictor.logits)
+        second, first = np.partition(out, -2, axis=1)[:, -2:].T
+        close = np.flatnonzero(first - second <= NEARLY_A_TIE * (1 + np.abs(first)))
+        if len(close):
+            rows = np.searchsorted(pointers, close, side="right") - 1
+            sets = np.concatenate([prefixes[rows], candidates[close, None]], axis=1)
+            logits[close] = self.general.logits([(edits, sets)])[0]
+        return logits
+
+    def _values(
+        self,
+        edits: Edits,
+        prefixes: NDArray[np.int64],
+        candidates: NDArray[np.int64],
+        pointers: NDArray[np.int64],
+        threads: int = 1,
+    ) -> NDArray[Any]:
+        """The scores as compiled code computes them.
+
+        Prefixes are cut into ranges so that each thread has about as many edit sets; what is computed does not depend
+        on it.
+        """
+        out, extend = self._compiled(edits, len(candidates))
+        parts = min(threads, (len(candidates) + self.prefix_work * len(prefixes)) // WORTH_A_THREAD + 1)
+        if parts == 1:
+            extend(0, prefixes, candidates, pointers)
+            return out
+        cuts = np.unique(np.searchsorted(pointers, np.linspace(0, len(candidates), parts + 1)))
+        cuts[-1:] = len(prefixes)
+
+        def run(part: tuple[int, tuple[int, int]]) -> None:
+            number, (first, last) = part
+            extend(number, prefixes[first:last], candidates, pointers[first : last + 1])
+
         with ThreadPoolExecutor(len(cuts) - 1) as pool:
-            list(pool.map(lambda part: run(part[0], *part[1]), enumerate(pairwise(cuts))))
-    else:
-        run(0, 0, prefixes)
+            list(pool.map(run, enumerate(pairwise(cuts))))
+        return out
 
-
-def ties_settled(
-    logits: Tensor,
-    general: ModelOracle,
-    edits: Edits,
-    prefixes: NDArray[np.int64],
-    candidates: NDArray[np.int64],
-    pointers: NDArray[np.int64],
-) -> Tensor:
-    """The same logits, but those of the model itself where rounding could swap the first and second class."""
-    second, first = np.partition(logits.cpu().double().numpy(), -2, axis=1)[:, -2:].T
-    close = np.flatnonzero(first - second <= NEARLY_A_TIE * (1 + np.abs(first)))
-    if len(close):
-        rows = np.searchsorted(pointers, close, side="right") - 1
-        sets = np.concatenate([prefixes[rows], candidates[close, None]], axis=1)
-        logits[close] = general.logits([(edits, sets)])[0]
-    return logits
+    def batch_size(self, edits: Edits) -> int:  # noqa: ARG002
+        """Any number is answered one by one; so many take a fraction of a second."""
+        return 16_384

@@ -191,24 +191,35 @@ class Problem:
         pairs = self.goal.pairs(self.predictor.num_classes, self.before)
         return self.oracle.influence(self.edits, pairs, chosen, free, more)
 
+    def margin_bound(self, chosen: Sequence[int], free: NDArray[np.int64], more: int, enough: float) -> float | None:
+        """What the margin is at least after ``chosen`` and at most ``more`` of the ``free`` edits; None where unknown.
+
+        Whoever asks wants to know whether it exceeds ``enough``.
+        """
+        pairs = self.goal.pairs(self.predictor.num_classes, self.before)
+        return self.oracle.margin_bound(self.edits, pairs, chosen, free, more, self.goal.wanted is None, enough)
+
     @cached_property
     def relaxation(self) -> Relaxation | None:
         """The model's logits as a smooth function of one weight per edit; None where it has no faithful one."""
         return self.oracle.relax([self.edits])
 
-    def gradient(self, chosen: Sequence[int] = ()) -> NDArray[np.float64] | None:
+    def gradient(self, chosen: Sequence[int] = (), towards: int | None = None) -> NDArray[np.float64] | None:
         """The margin's gradient with respect to each edit's weight, with the chosen edits made (at weight 0).
 
-        None where the model has no faithful relaxation, or no derivative there. A large entry promises that the edit
-        brings the goal closer.
+        With ``towards``, the gradient of the lead that the present class has over that one. None where the model has no
+        faithful relaxation, or no derivative there. A large entry promises that the edit brings the goal closer.
         """
         if self.relaxation is None:
             return None
         weights = torch.ones(len(self.edits), dtype=self.logits.dtype, device=self.logits.device)
         weights[list(chosen)] = 0.0
         weights.requires_grad_()
-        margin = self.goal.margin(self.relaxation.logits(weights), self.before).sum()
-        (gradient,) = torch.autograd.grad(margin, weights)
+        logits = self.relaxation.logits(weights)
+        margin = (
+            self.goal.margin(logits, self.before) if towards is None else logits[:, self.before] - logits[:, towards]
+        )
+        (gradient,) = torch.autograd.grad(margin.sum(), weights)
         # GCNConv without self-loops has no derivative at a node that lost all its edges.
         values: NDArray[np.float64] = gradient.cpu().double().numpy()
         return values if np.isfinite(values).all() else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, field
 
 __all__ = ["Proposal"]
 
@@ -20,6 +20,7 @@ class Proposal:
         complete: proved: with the best candidate these are all sets of that cost.
         margins: of the candidates, as far as the search knows them.
         note: what the user should know about this search.
+        tree: the proof of the lower bound, or of ``exhausted``, written down (see `butfor.certificate`), if asked for.
     """
 
     candidates: tuple[tuple[int, ...], ...] = ()
@@ -29,6 +30,7 @@ class Proposal:
     complete: bool = False
     margins: tuple[float, ...] = ()
     note: str = ""
+    tree: tuple[int, ...] | None = field(default=None, repr=False)
     evaluations: InitVar[int | None] = None
 
     def __post_init__(self, evaluations: int | None) -> None:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import torch
 import torch_geometric
 
+from butfor.certificate.record import Certificate
+from butfor.certificate.subject import listed
 from butfor.edits.edit import KINDS
 from butfor.graph.node_names import names_of
 from butfor.predict.class_names import class_name
@@ -96,8 +98,18 @@ def assemble(settled: Settled, provenance: Provenance) -> Counterfactual:
         hops=near.hops,
         flow=predictor.flow,
         verified_on=None if settled.logits is None else WHOLE_GRAPH,
+        certificate=_certificate(problem, proposal, provenance),
         _context=provenance.context,
     )
+
+
+def _certificate(problem: Problem, proposal: Proposal, provenance: Provenance) -> Certificate | None:
+    """The proof of what the proposal claims, if it was written down."""
+    if proposal.tree is None:
+        return None
+    ids = provenance.graph_id, provenance.model_id, provenance.space_id
+    below = None if proposal.exhausted else proposal.lower_bound
+    return Certificate(problem.target, below, listed(problem), proposal.tree, str(problem.goal), *ids)
 
 
 def _status(settled: Settled) -> Status:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torch import nn
     from torch_geometric.data import Data, HeteroData
 
+    from butfor.certificate.record import Certificate
     from butfor.edits.edit import Edit
     from butfor.graph.csr import Flow
     from butfor.graph.edge_keys import TargetType
@@ -76,6 +77,8 @@ class Counterfactual:
         hops: how far the neighbourhood reaches; None where it is the whole graph, or not known.
         flow: the direction that messages take in the model; None where it is not known.
         verified_on: what the edits were verified on; None where nothing was found.
+        certificate: the proof, where the method was asked to write it down; it is kept in a file of its own.
+        otherwise: where nothing was found, and another edit space was to be searched then: its result for this target.
     """
 
     target: int | Pair
@@ -106,6 +109,8 @@ class Counterfactual:
     hops: int | None = None
     flow: Flow | None = None
     verified_on: str | None = None
+    certificate: Certificate | None = field(default=None, compare=False, repr=False)
+    otherwise: Counterfactual | None = None
     _context: PlotContext | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -198,7 +203,8 @@ class Counterfactual:
         name = self.target_name
         head = f"{name[0].upper()}{name[1:]} is predicted {self.before}."
         if self.after is None:
-            return f"{head} {self._failure()}"
+            other = "" if self.otherwise is None or not self.otherwise.found else self.otherwise._told()
+            return f"{head} {self._failure()}{other.replace(head, ' If other edits are allowed:', 1)}"
         if all(isinstance(edit, Deletion) for edit in self.edits):
             count = len(self.edits)
             # Edges of a group may lie outside the neighbourhood, whose edges are counted.

@@ -34,8 +34,9 @@ Result = TypeVar("Result")
 
 
 def to_dict(result: Any) -> dict[str, Any]:
-    """A counterfactual as plain data for JSON, with a schema version."""
-    plain = {item.name: getattr(result, item.name) for item in fields(result) if not item.name.startswith("_")}
+    """A counterfactual as plain data for JSON, with a schema version; its certificate is kept apart."""
+    kept = [item.name for item in fields(result) if not item.name.startswith("_") and item.name != "certificate"]
+    plain = {name: getattr(result, name) for name in kept}
     plain |= {
         "status": result.status.value,
         "before": asdict(result.before),
@@ -49,6 +50,7 @@ def to_dict(result: Any) -> dict[str, Any]:
         "names": [list(named) for named in result.names],
         "node_type": list(result.node_type) if isinstance(result.node_type, tuple) else result.node_type,
         "versions": dict(result.versions),
+        "otherwise": None if result.otherwise is None else to_dict(result.otherwise),
     }
     return {"schema": SCHEMA, **plain}
 
@@ -69,13 +71,18 @@ def from_dict(kind: type[Result], plain: dict[str, Any]) -> Result:
     try:
         for older in range(schema, SCHEMA):
             given = _UPGRADES[older](given)
+        other = given.pop("otherwise", None)
+        if isinstance(other, dict) and other.get("otherwise") is not None:
+            raise Misfit("the result of its other edit space has another one in turn")
         if unknown := set(given) - set(_READ):
             raise Misfit(f"unknown fields {shown(sorted(unknown, key=str))}")
         members = fields(kind)  # type: ignore[arg-type]  # it is a dataclass
         missing = [item.name for item in members if _is_required(item) and item.name not in given]
         if missing:
             raise Misfit(f"it has no {missing[0]!r}")
-        result = kind(**{name: _READ[name](value, name) for name, value in given.items()})
+        values = {name: _READ[name](value, name) for name, value in given.items()}
+        values["otherwise"] = None if other is None else from_dict(kind, other)
+        result = kind(**values)
     except Misfit as problem:
         raise StoreError(f"this is not a counterfactual: {problem}") from problem
     if contradiction := _contradiction(result):
@@ -286,4 +293,6 @@ def _contradiction(result: Any) -> str | None:
         return f"its task is {result.task}, and its node type {result.node_type}"
     if done and result.lower_bound is None:
         return "something was found, and yet nothing could be"
+    if result.otherwise is not None and (done or result.otherwise.target != result.target):
+        return "another edit space was searched for another target, or though something was found"
     return None

@@ -117,4 +117,4 @@ def _claims_proof(problem: Problem, proposal: Proposal) -> bool:
 def _unproved(proposal: Proposal) -> Proposal:
     """What is left of a proposal where the model contradicts itself: sets that may reach the goal, and no proof."""
     note = proposal.note if CONTRADICTS in proposal.note else f"{proposal.note} {CONTRADICTS}".strip()
-    return replace(proposal, lower_bound=0.0, exhausted=False, complete=False, note=note)
+    return replace(proposal, lower_bound=0.0, exhausted=False, complete=False, note=note, tree=None)

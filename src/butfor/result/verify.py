@@ -50,8 +50,8 @@ def verify(problem: Problem, chosen: EditSet) -> Verified:
 def verify_many(asked: Sequence[tuple[Problem, EditSet]], runs: int = RUNS) -> list[Verified]:
     """Verify edit sets of several problems in as few runs of the model on the whole graph as possible.
 
-    Targets share a run where no edit of one lies in the neighbourhood of another and the model is known to look no
-    further (`Problem.is_local`), so that an edit there has no effect. If a target's logits or outcome in a shared run
+    Targets share a run where no edit of one is visible to another and the model is known to look no further
+    (`Problem.is_local`), so that it has no effect there. If a target's logits or outcome in a shared run
     differ from what its search saw, it is run again alone.
     """
     expected = _expected(asked)
@@ -78,7 +78,7 @@ def _verified(problem: Problem, chosen: EditSet, logits: Tensor, expected: Tenso
 
 
 def _disjoint_groups(asked: Sequence[tuple[Problem, EditSet]], runs: int) -> list[list[int]]:
-    """Groups of problems in which no edit of one lies in the neighbourhood of another."""
+    """Groups of problems in which no edit of one is visible to another."""
     groups: list[list[int]] = []
     alone: list[list[int]] = []
     if asked:
@@ -86,11 +86,12 @@ def _disjoint_groups(asked: Sequence[tuple[Problem, EditSet]], runs: int) -> lis
         deleted = np.zeros(asked[0][0].graph.edge_index.shape[1], dtype=np.uint64)
         seen = np.zeros_like(deleted)
     for number, (problem, chosen) in enumerate(asked):
-        near, columns = problem.edits.neighbourhood, problem.edits.whole_columns(chosen)
-        if not problem.edits.only_deletes or not problem.is_local:
+        edits, columns = problem.edits, problem.edits.whole_columns(chosen)
+        if not edits.only_deletes or not problem.is_local:
             alone.append([number])
             continue
-        taken = int(np.bitwise_or.reduce(seen[columns]) | np.bitwise_or.reduce(deleted[near.columns]))
+        visible = edits.neighbourhood.columns[edits.visible]
+        taken = int(np.bitwise_or.reduce(seen[columns]) | np.bitwise_or.reduce(deleted[visible]))
         free = (taken + 1) & ~taken
         group = free.bit_length() - 1
         if group == runs:
@@ -101,6 +102,6 @@ def _disjoint_groups(asked: Sequence[tuple[Problem, EditSet]], runs: int) -> lis
             groups.append([])
         bit = np.uint64(1 << group)
         deleted[columns] |= bit
-        seen[near.columns] |= bit
+        seen[visible] |= bit
         groups[group].append(number)
     return groups + alone

@@ -152,7 +152,7 @@ NEXT: dict[str, Callable[[NDArray[np.float64]], int]] = {
 @pytest.mark.parametrize("way", NEXT)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_bounds_hold_along_ways_through_a_larger_graph(seed: int, way: str) -> None:
-    """Of 45 edges many more may go than the kernel tells apart (`MANY`)."""
+    """Of 45 edges many may go at once, and most of them at one node."""
     model, data = star(seed)
     data.x = data.x.double()
     fast = Session.of(model.double(), data).problem(0)

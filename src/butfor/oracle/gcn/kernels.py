@@ -46,12 +46,15 @@ __all__ = [
 # Sums may be reordered so that they use vector instructions; nothing else is relaxed.
 FAST = {"reassoc", "contract"}
 
+# What only compiled code calls needs no wrapper for Python, which would take most of the time to compile.
+BARE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
 
 def jit(function: Callable[..., Any]) -> Any:
     """Compile what Python calls, keep the result on disk, and let other threads run meanwhile.
 
     Numba compiles it anew when its own file has changed, but not when a file has that it imports from: after a change
-    here, touch the files beside this one.
+    here, delete `*.nbi` and `*.nbc` in ``__pycache__``.
     """
     return njit(cache=True, nogil=True, fastmath=FAST)(function)
 
@@ -62,7 +65,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     Numba counts the references to every array that is reached through a named tuple, even in the innermost loops, and
     that would take most of the time. Where nothing is allocated nothing need be counted: the caller holds the arrays.
     """
-    return njit(nogil=True, fastmath=FAST, _nrt=False)(function)
+    return njit(nogil=True, fastmath=FAST, _nrt=False, **BARE)(function)
 
 
 def step(function: Callable[..., Any]) -> Any:

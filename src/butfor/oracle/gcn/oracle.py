@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 
-from butfor.edits.edits import pack as pack_sets
-from butfor.oracle.base import Influence, Oracle, Relaxation
-from butfor.oracle.extending import by_threads, ties_settled
+from butfor.oracle.base import Influence, Relaxation
+from butfor.oracle.extending import ExtendingOracle
 from butfor.oracle.gcn.layout import Batch, ReceptiveField
-from butfor.oracle.gcn.stack import FirstProduct, Stack
+from butfor.oracle.gcn.stack import FirstProduct, Margins, Stack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,27 +27,31 @@ if TYPE_CHECKING:
 
     from butfor.edits.edits import Edits
     from butfor.graph.graph import Graph
+    from butfor.oracle.extending import Extend
     from butfor.oracle.gcn.stack import Layers
     from butfor.oracle.general import ModelOracle
     from butfor.predict.predictor import Predictor
 
 __all__ = ["GCNOracle", "gcn_oracle"]
 
-# How many edit sets a prefix is as much work as.
-PREFIX_WORK = 32
+# Products of numbers below this do not overflow.
+LARGE = 1e75
 
 
 @dataclass(frozen=True, eq=False)
-class GCNOracle(Oracle):
+class GCNOracle(ExtendingOracle):
     """True deletion and gradients for a `Stack`; the general oracle decides what is nearly a tie.
 
     Attributes:
-        general: the oracle that runs the model itself.
+        enumerated: how many sets of edits at one node are tried one by one to bound what it sends.
+        branches: how many branches are followed at the target to bound a margin.
         layers: the model's layers as the kernels read them.
         product: what the first layer aggregates.
     """
 
-    general: ModelOracle
+    prefix_work = 32
+    enumerated: ClassVar[int] = 256
+    branches: ClassVar[int] = 64
     layers: Layers
     product: FirstProduct
 
@@ -62,38 +65,23 @@ class GCNOracle(Oracle):
         """The model."""
         return self.general.predictor
 
-    def logits(self, asked: Sequence[tuple[Edits, NDArray[np.int64]]]) -> list[Tensor]:
-        """Each set is a prefix, and nothing after it."""
-        answers = []
-        for edits, sets in asked:
-            rows = pack_sets(sets)
-            answers.append(self.extend(edits, rows, np.full(len(rows), -1), np.arange(len(rows) + 1)))
-        return answers
-
     def relax(self, asked: Sequence[Edits]) -> Relaxation:
         """Weights of a GCN are faithful: 0 equals the edit, degrees included."""
         batch = Batch.of([self._field(edits) for edits in asked])
         return _GCNRelaxation(batch, self.layers, self.predictor.num_classes)
 
-    def extend(
-        self,
-        edits: Edits,
-        prefixes: NDArray[np.int64],
-        candidates: NDArray[np.int64],
-        pointers: NDArray[np.int64],
-        threads: int = 1,
-    ) -> Tensor:
-        """Only what each further edit changes is computed anew."""
+    def _compiled(self, edits: Edits, count: int) -> tuple[NDArray[Any], Extend]:
         from butfor.oracle.gcn.incremental import extend
 
         field = self._field(edits)
-        out = np.empty((len(candidates), self.predictor.num_classes), self.product.dtype)
+        out = np.empty((count, self.predictor.num_classes), self.product.dtype)
 
-        def run(_: int, first: int, last: int) -> None:
-            extend(field, self.layers, prefixes[first:last], candidates, pointers[first : last + 1], out)
+        def run(
+            _: int, prefixes: NDArray[np.int64], candidates: NDArray[np.int64], pointers: NDArray[np.int64]
+        ) -> None:
+            extend(field, self.layers, prefixes, candidates, pointers, out)
 
-        by_threads(run, pointers, threads, PREFIX_WORK)
-        return ties_settled(torch.from_numpy(out), self.general, edits, prefixes, candidates, pointers)
+        return out, run
 
     def proves_locality(self, edits: Edits) -> bool:  # noqa: ARG002
         """A stack of GCN layers hears along edges, and of nothing else."""
@@ -103,10 +91,6 @@ class GCNOracle(Oracle):
     def knows_layers(self) -> bool:
         """It was recognised by its layers."""
         return True
-
-    def batch_size(self, edits: Edits) -> int:  # noqa: ARG002
-        """Any number is answered one by one; so many take a fraction of a second."""
-        return 16_384
 
     def relevant(self, edits: Edits) -> NDArray[np.bool_]:
         """An edit that changes nothing within L hops of the target cannot matter."""
@@ -146,12 +130,8 @@ class GCNOracle(Oracle):
         """By intervals that hold after all such deletions."""
         from butfor.oracle.gcn.bounds import influence
 
-        if not edits.only_deletes:
-            return None
         field = self._field(edits)
-        if not (field.incoming.loop > 0).all() or not np.isfinite(field.first).all():
-            # Where a node may lose its last weight its scale falls from infinity to zero, and what is no number
-            # has no bounds.
+        if not self._has_bounds(edits, field):
             return None
         if not len(free) or more < 1:
             return Influence(np.zeros(len(free)), 0.0)
@@ -161,6 +141,38 @@ class GCNOracle(Oracle):
         gone = np.array(removed, dtype=np.int64)
         total = influence(field, self.layers, gone, is_free, min(more, len(free)), pairs, limits)
         return Influence(limits[free], total)
+
+    def margin_bound(
+        self,
+        edits: Edits,
+        pairs: NDArray[np.float64],
+        removed: Sequence[int],
+        free: NDArray[np.int64],
+        more: int,
+        every: bool = True,
+        enough: float = 0.0,
+    ) -> float | None:
+        """For two layers, by tables of what each neighbour of the target sends at least."""
+        from butfor.oracle.gcn.margins.least import least_margin
+
+        field = self._field(edits)
+        margins = Margins.of(self.layers, pairs)
+        if margins is None or not self._has_bounds(edits, field):
+            return None
+        if not all(float(np.abs(x).max(initial=0.0)) < LARGE for x in (field.first, margins.coefs, margins.bias)):
+            return None
+        is_free = np.zeros(len(edits), dtype=bool)
+        is_free[free] = True
+        gone = np.array(removed, dtype=np.int64)
+        bound = least_margin(
+            field, margins, gone, is_free, min(more, len(free)), every, enough, self.enumerated, self.branches
+        )
+        return float(bound)
+
+    def _has_bounds(self, edits: Edits, field: ReceptiveField) -> bool:
+        # Where a node may lose its last weight its scale falls from infinity to zero, and what is no number has no
+        # bounds.
+        return edits.only_deletes and bool((field.incoming.loop > 0).all() and np.isfinite(field.first).all())
 
     @cached_property
     def _fields(self) -> WeakKeyDictionary[Edits, ReceptiveField]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from butfor.predict.structure import Symbol
 
-__all__ = ["FirstProduct", "Layers", "Stack"]
+__all__ = ["FirstProduct", "Layers", "Margins", "Stack"]
 
 
 class Layers(NamedTuple):
@@ -32,6 +32,29 @@ class Layers(NamedTuple):
     joined: bool  # whether the head reads all layers side by side (jumping knowledge) or only the last
     head: NDArray[Any]  # (class, what the head reads)
     head_bias: NDArray[Any]  # (class)
+
+
+class Margins(NamedTuple):
+    """Margins of a stack of two layers as functions of what the first layer computes."""
+
+    coefs: NDArray[np.float64]  # (pair, channel): what a channel of the first layer counts for
+    constant: NDArray[np.float64]  # (pair): the part that no edge changes
+    bias: NDArray[np.float64]  # (channel): of the first layer
+    relu: bool  # whether a ReLU follows the first layer
+
+    @classmethod
+    def of(cls, layers: Layers, pairs: NDArray[np.float64]) -> Margins | None:
+        """The margin of each row of ``pairs``; None where it is not linear in what the second layer receives."""
+        if len(layers.relu) != 2 or layers.relu[1] or layers.joined:
+            return None
+        _, hidden, out = layers.widths.tolist()
+        head = pairs @ layers.head.astype(np.float64)
+        return cls(
+            coefs=np.ascontiguousarray(head @ layers.matrices[1, :hidden, :out].T.astype(np.float64)),
+            constant=head @ layers.biases[1, :out].astype(np.float64) + pairs @ layers.head_bias.astype(np.float64),
+            bias=layers.biases[0, :hidden].astype(np.float64),
+            relu=bool(layers.relu[0]),
+        )
 
 
 @dataclass(frozen=True, eq=False)

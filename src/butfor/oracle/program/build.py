@@ -12,8 +12,9 @@ from butfor.edits.edits import pack
 from butfor.errors import ModelError
 from butfor.oracle.program.layout import Layout
 from butfor.oracle.program.lowering import Lowering
-from butfor.oracle.program.rewriting import simplify
-from butfor.oracle.program.steps import Space
+from butfor.oracle.program.restriction import Restrictable
+from butfor.oracle.program.rewriting import begin_with_what_is_added, simplify
+from butfor.oracle.program.steps import Linear, Reduce, Space, in_order, made
 from butfor.oracle.program.trace import Untraceable, record
 from butfor.predict.batch import EditedBatch
 from butfor.predict.preserved import preserved
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from butfor.edits.edits import Edits
+    from butfor.graph.csr import Flow
     from butfor.graph.graph import Graph
     from butfor.oracle.program.kernels.flat import Edited, State
     from butfor.oracle.program.steps import Value
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from butfor.predict.inputs import Inputs
     from butfor.predict.predictor import Predictor
 
-__all__ = ["NOTHING_CHANGES", "TOO_SMALL", "Program", "build", "recorded_at_other_sizes"]
+__all__ = ["NOTHING_CHANGES", "TOO_SMALL", "Program", "WholeProgram", "build", "differences", "recorded_at_other_sizes"]
 
 # Why there is no program, and need not be.
 NOTHING_CHANGES = "an output that no edit can change"
@@ -48,6 +50,7 @@ class Program:
         edited: what each edit does to it.
         trace: the run that it was made from.
         beyond: why something outside the neighbourhood might matter to the target; empty where nothing can.
+        is_part: whether it is a part of the program of the whole graph.
         is_local: whether nothing outside matters, as far as that is known.
     """
 
@@ -55,6 +58,7 @@ class Program:
     edited: Edited
     trace: Trace
     beyond: str
+    is_part: bool = False
     is_local: bool | None = None
     _states: dict[int, State] = field(default_factory=dict)
 
@@ -81,15 +85,106 @@ def build(predictor: Predictor, edits: Edits, max_numbers: int) -> Program:
         Untraceable: saying what about the model cannot be written as a program.
     """
     near = edits.neighbourhood
-    everything = _everything(edits)
+    lowered = _lowered(predictor, _everything(edits), np.flatnonzero(edits.visible), near.flow, edits.changes.node)
+    features = lowered.features
+    present = np.arange(edits.all_ends.shape[1]) < near.num_columns
+    layout = Layout.of(lowered.out, 0, present, [value for value, _ in features])
+    _check_size(layout, max_numbers)
+    against = predictor.graph.directed and any(turned for _, _, turned in layout.receivers)
+    if near.hops is not None and (lowered.facts.reads_all or against):
+        beyond = TOO_SMALL
+    else:
+        groups = [*lowered.nodes, np.concatenate(lowered.nodes)]
+        beyond = next(iter(lowered.facts.beyond), "") or _outside(edits, layout, groups)
+    return Program(layout, _edited(edits, layout, [rows for _, rows in features]), lowered.facts.trace, beyond)
+
+
+def differences(predictor: Predictor, edits: Edits, pairs: NDArray[np.float64]) -> Value:
+    """The model's run on the neighbourhood as steps, whose output are combinations of scores, the rows of ``pairs``.
+
+    Raises:
+        Untraceable: saying what about the model cannot be written as a program.
+    """
+    columns, flow = np.flatnonzero(edits.visible), edits.neighbourhood.flow
+    return _lowered(predictor, _everything(edits), columns, flow, edits.changes.node, pairs).out
+
+
+@dataclass(frozen=True, eq=False)
+class WholeProgram:
+    """The model's run on the whole graph, of which each target takes what it needs.
+
+    Attributes:
+        rows: the program, with a row for each node that can be a target.
+        first: the first of these nodes.
+        trace: the run.
+    """
+
+    rows: Restrictable
+    first: int
+    trace: Trace
+
+    @classmethod
+    def of(cls, predictor: Predictor, flow: Flow, max_numbers: int) -> WholeProgram:
+        """Record the model on the whole graph.
+
+        Raises:
+            Untraceable: saying why there is no such program, or no use of one.
+        """
+        graph = predictor.graph
+        _check_graph(graph, max_numbers)
+        first, last = predictor.node_range
+        whole = EditedBatch.whole_graph(graph, np.arange(first, last)[:, None])
+        everything = replace(whole, nodes=np.arange(graph.num_nodes))
+        lowered = _lowered(predictor, everything, np.arange(graph.edge_index.shape[1]), flow)
+        if lowered.facts.beyond or lowered.facts.reads_all:
+            raise Untraceable(next(iter(lowered.facts.beyond), "a sum over all edges"))
+        if graph.directed and any(isinstance(step, Reduce) and step.against for step, _ in in_order(lowered.out)):
+            raise Untraceable("messages against the edges")
+        return cls(Restrictable(lowered.out), first, lowered.facts.trace)
+
+    def of_target(self, edits: Edits, max_numbers: int) -> Program:
+        """The program of one target whose edits only delete.
+
+        Raises:
+            Untraceable: it is too large, or the target needs more than the neighbourhood.
+        """
+        near = edits.neighbourhood
+        out, row = self.rows.of(near.targets[0] - self.first, near.columns)
+        layout = Layout.of(out, row, np.ones(near.num_columns, dtype=bool))
+        _check_size(layout, max_numbers)
+        return Program(layout, _edited(edits, layout, []), self.trace, "", is_part=True)
+
+
+@dataclass(frozen=True, eq=False)
+class _Lowered:
+    """A run as steps: the output, what is known of the rest, the rows of nodes, and the features that edits change."""
+
+    out: Value
+    facts: Lowering
+    nodes: list[NDArray[np.int64]]
+    features: list[tuple[Value, NDArray[np.int64]]]
+
+
+def _lowered(
+    predictor: Predictor,
+    everything: EditedBatch,
+    columns: NDArray[np.int64],
+    flow: Flow,
+    changed: NDArray[np.int64] | None = None,
+    pairs: NDArray[np.float64] | None = None,
+) -> _Lowered:
+    """Record a run on these edge columns, and take it apart; features of ``changed`` nodes are left open.
+
+    The output are the scores or, where ``pairs`` are given, these combinations of them.
+    """
     inputs = predictor.call.inputs(everything)
-    nodes, edges = _parts(predictor.graph, inputs, everything, np.flatnonzero(edits.visible))
+    nodes, edges = _parts(predictor.graph, inputs, everything, columns)
     trace = recorded(predictor, inputs, [*nodes, *edges])
-    lowering = Lowering(trace, 1 if near.flow == "source_to_target" else 0)
+    lowering = Lowering(trace, 1 if flow == "source_to_target" else 0)
     features: list[tuple[Value, NDArray[np.int64]]] = []
     lowering.add_targets("target_rows")
     for part in nodes:
-        changes = part.name.startswith("x ") and bool(np.isin(edits.changes.node, part.rows).any())
+        changes = changed is not None and part.name.startswith("x ") and bool(np.isin(changed, part.rows).any())
         value = lowering.add_rows(part.name, Space(len(part.rows)), editable=changes)
         if changes:
             features.append((value, part.rows))
@@ -103,17 +198,24 @@ def build(predictor: Predictor, edits: Edits, max_numbers: int) -> Program:
     out = lowering.run().value
     if out.fixed:
         raise Untraceable(NOTHING_CHANGES)
+    if pairs is not None:
+        assert out.space is not None
+        out = made(Linear([out], np.ascontiguousarray(pairs.T)), out.space, len(pairs))
     simplify(out)
-    layout = Layout.of(out, 0, np.arange(edits.all_ends.shape[1]) < near.num_columns, [value for value, _ in features])
+    begin_with_what_is_added(out)
+    lowering.forget_values()
+    return _Lowered(out, lowering, [part.rows for part in nodes if part.name.startswith("x ")], features)
+
+
+def _check_size(layout: Layout, max_numbers: int) -> None:
     if layout.numbers > max_numbers:
         raise Untraceable(f"a program of {layout.numbers:,} numbers")
-    groups = [part.rows for part in nodes if part.name.startswith("x ")]
-    against = predictor.graph.directed and any(turned for _, _, turned in layout.receivers)
-    if near.hops is not None and (lowering.reads_all or against):
-        beyond = TOO_SMALL
-    else:
-        beyond = next(iter(lowering.beyond), "") or _outside(edits, layout, [*groups, np.concatenate(groups)])
-    return Program(layout, _edited(edits, layout, [rows for _, rows in features]), trace, beyond)
+
+
+def _check_graph(graph: Graph, max_numbers: int) -> None:
+    width = max(store.x.size(1) for store in graph.data.node_stores)
+    if (graph.num_nodes + graph.edge_index.shape[1]) * width > max_numbers:
+        raise Untraceable("a graph too large to be recorded")
 
 
 def recorded(predictor: Predictor, inputs: Inputs, parts: list[_Part]) -> Trace:
@@ -142,11 +244,9 @@ def recorded_at_other_sizes(predictor: Predictor, edits: Edits, max_numbers: int
         Untraceable: the whole graph is too large for that.
     """
     graph = predictor.graph
+    _check_graph(graph, max_numbers)
     twice = EditedBatch.of([(edits, pack([(), ()]))])
     whole = EditedBatch.whole_graph(graph, [edits.neighbourhood.targets])
-    width = max(store.x.size(1) for store in graph.data.node_stores)
-    if (graph.num_nodes + graph.edge_index.shape[1]) * width > max_numbers:
-        raise Untraceable("a graph too large to be recorded")
     traces = []
     for batch in (twice, replace(whole, nodes=np.arange(graph.num_nodes))):
         inputs = predictor.call.inputs(batch)

@@ -48,6 +48,11 @@ class _Tables:
         return np.concatenate(self.parts) if self.parts else np.zeros(0, dtype=np.int64)
 
 
+def _added(step: Step) -> list[Value]:
+    """The fixed value that a step begins with, if any."""
+    return [step.added] if isinstance(step, (Linear, Reduce)) and step.added is not None else []
+
+
 class _Values:
     """All values of a program, numbered by where they first appear, and where the numbers of each stand.
 
@@ -55,7 +60,9 @@ class _Values:
     """
 
     def __init__(self, pairs: list[tuple[Step, Value]]) -> None:
-        self.all = list({id(one): one for step, value in pairs for one in (*step.inputs, value)}.values())
+        self.all = list(
+            {id(one): one for step, value in pairs for one in (*step.inputs, *_added(step), value)}.values()
+        )
         self.numbers = {id(value): number for number, value in enumerate(self.all)}
         self.rows = np.array([value.rows for value in self.all], dtype=np.int64)
         self.width = np.array([value.width for value in self.all], dtype=np.int64)
@@ -88,6 +95,9 @@ class _Steps:
         self.kind, self.code, self.arity = (np.zeros(size, np.int64) for _ in range(3))
         self.inputs, self.columns = np.zeros((size, 3), np.int64), np.full((size, 3), -1)
         self.parameters, self.places = np.zeros((size, 2)), np.full((size, flat.NUM_TABLES), -1)
+        self.added = np.array(
+            [next((values.numbers[id(one)] for one in _added(step)), -1) for step, _ in pairs], dtype=np.int64
+        )
         self.tables = _Tables()
         self.matrices: list[NDArray[np.float64]] = []
         self.num_entries = 0
@@ -200,7 +210,7 @@ class Layout:
         needed, reads, receivers = _needed(pairs, values, out, row, len(present))
         program = Flat(
             values.start[:-1].copy(), values.width, values.stride, values.first, values.rows, steps.kind, steps.out,
-            steps.inputs, steps.arity, steps.code, steps.columns, steps.parameters, steps.places,
+            steps.inputs, steps.arity, steps.code, steps.columns, steps.parameters, steps.added, steps.places,
             steps.tables.joined(), steps.all_matrices(), needed,
         )  # fmt: skip
         editable = [values.numbers.get(id(value), -1) for value in features]

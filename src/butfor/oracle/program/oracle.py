@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 
 from butfor.edits.edits import pack
-from butfor.oracle.base import Oracle, Relaxation
-from butfor.oracle.extending import by_threads, ties_settled
-from butfor.oracle.program.build import TOO_SMALL, Program, build, recorded_at_other_sizes
+from butfor.oracle.extending import ExtendingOracle
+from butfor.oracle.program.build import TOO_SMALL, Program, WholeProgram, build, recorded_at_other_sizes
 from butfor.oracle.program.relaxation import ProgramRelaxation
 from butfor.oracle.program.trace import Untraceable
 
@@ -20,86 +21,59 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-    from torch import Tensor
 
     from butfor.edits.edits import Edits
+    from butfor.oracle.base import Relaxation
+    from butfor.oracle.extending import Extend
     from butfor.oracle.general import ModelOracle
     from butfor.oracle.program.trace import Trace
 
 __all__ = ["ProgramOracle", "program_oracle"]
 
-# How many edit sets a prefix is as much work as.
-A_PREFIX = 8
-
 # Numbers that one program may hold: bounds the memory.
 MAX_NUMBERS = 40_000_000
 
+# From this many targets on it pays to record the model on the whole graph, once for all of them.
+MANY_TARGETS = 3
+
+# How many parts of that program are compared with the model, where the code shows that it does the same for all nodes.
+CHECKED_PARTS = 3
+
 
 @dataclass(frozen=True, eq=False)
-class ProgramOracle(Oracle):
+class ProgramOracle(ExtendingOracle):
     """Values and gradients by the traced program; the general oracle decides what is nearly a tie."""
 
-    general: ModelOracle
+    prefix_work = 8
     max_numbers: int = MAX_NUMBERS
     _programs: WeakKeyDictionary[Edits, Program | str] = field(default_factory=WeakKeyDictionary, repr=False)
     _references: list[Trace] = field(default_factory=list, repr=False)
+    _asked: set[tuple[int, ...]] = field(default_factory=set, repr=False)
+    _checked: list[Edits] = field(default_factory=list, repr=False)
 
     def refusal(self, edits: Edits) -> str:
         """What about the model cannot be traced on this neighbourhood; empty where it can."""
         found = self._found(edits)
         return found if isinstance(found, str) else ""
 
-    def logits(self, asked: Sequence[tuple[Edits, NDArray[np.int64]]]) -> list[Tensor]:
-        """Each set is a prefix, and nothing after it."""
-        answers = []
-        for edits, sets in asked:
-            rows = pack(sets)
-            answers.append(self.extend(edits, rows, np.full(len(rows), -1), np.arange(len(rows) + 1)))
-        return answers
-
-    def extend(
-        self,
-        edits: Edits,
-        prefixes: NDArray[np.int64],
-        candidates: NDArray[np.int64],
-        pointers: NDArray[np.int64],
-        threads: int = 1,
-    ) -> Tensor:
-        """Only what each further edit changes is computed anew."""
-        out = self._values(edits, prefixes, candidates, pointers, threads)
-        logits = torch.from_numpy(out).to(self.general.predictor.logits)
-        return ties_settled(logits, self.general, edits, prefixes, candidates, pointers)
-
-    def _values(
-        self,
-        edits: Edits,
-        prefixes: NDArray[np.int64],
-        candidates: NDArray[np.int64],
-        pointers: NDArray[np.int64],
-        threads: int = 1,
-    ) -> NDArray[np.float64]:
+    def _compiled(self, edits: Edits, count: int) -> tuple[NDArray[Any], Extend]:
         from butfor.oracle.program.kernels.changes import extend
 
         program = self._program(edits)
         layout, edited = program.layout, program.edited
-        out = np.empty((len(candidates), int(layout.flat.width[layout.output])))
+        out = np.empty((count, int(layout.flat.width[layout.output])))
 
-        def run(number: int, first: int, last: int) -> None:
-            extend(
-                layout.flat, program.state(number), edited, layout.output, layout.row,
-                prefixes[first:last], candidates, pointers[first : last + 1], out,
-            )  # fmt: skip
+        def run(
+            thread: int, prefixes: NDArray[np.int64], candidates: NDArray[np.int64], pointers: NDArray[np.int64]
+        ) -> None:
+            state = program.state(thread)
+            extend(layout.flat, state, edited, layout.output, layout.row, prefixes, candidates, pointers, out)
 
-        by_threads(run, pointers, threads, A_PREFIX)
-        return out
+        return out, run
 
     def relax(self, asked: Sequence[Edits]) -> Relaxation | None:
         """By the programs."""
         return ProgramRelaxation([(edits, self._program(edits)) for edits in asked])
-
-    def batch_size(self, edits: Edits) -> int:  # noqa: ARG002
-        """Any number is answered one by one; this many take a fraction of a second."""
-        return 16_384
 
     def relevant(self, edits: Edits) -> NDArray[np.bool_]:
         """An edit matters if it toggles an edge that leads to a row which the target needs, or sets a feature."""
@@ -176,13 +150,44 @@ class ProgramOracle(Oracle):
         assert isinstance(found, Program)
         return found
 
+    @cached_property
+    def _whole(self) -> WholeProgram | None:
+        """The program of the whole graph, where there is one and the code shows that the model is the same anywhere."""
+        predictor = self.general.predictor
+        if predictor.task != "node" or predictor.flow is None or not predictor.hears_only_messages:
+            return None
+        try:
+            return WholeProgram.of(predictor, predictor.flow, self.max_numbers)
+        except Untraceable:
+            return None
+
+    def _made(self, edits: Edits) -> Program:
+        """A program for these edits: a part of that of the whole graph where many targets are asked about."""
+        near = edits.neighbourhood
+        self._asked.add(near.targets)
+        if edits.only_deletes and near.hops is not None and len(self._asked) >= MANY_TARGETS and self._whole:
+            # Where it does not serve, the neighbourhood itself shows why.
+            with suppress(Untraceable):
+                return self._whole.of_target(edits, self.max_numbers)
+        return build(self.general.predictor, edits, self.max_numbers)
+
+    def _is_known_to_be_right(self, edits: Edits) -> bool:
+        """Whether it is part of a program of which enough other parts were compared with the model."""
+        program = self._programs[edits]
+        if isinstance(program, str) or not program.is_part:
+            return False
+        if len(self._checked) >= CHECKED_PARTS:
+            return True
+        self._checked.append(edits)
+        return False
+
     def _found(self, edits: Edits) -> Program | str:
         """The program of a target, or why there is none."""
         if edits not in self._programs:
             try:
-                self._programs[edits] = build(self.general.predictor, edits, self.max_numbers)
+                self._programs[edits] = self._made(edits)
                 self._forget(edits)
-                if not self._is_right(edits):
+                if not self._is_known_to_be_right(edits) and not self._is_right(edits):
                     raise Untraceable("edited graphs on which program and model differ")
             except Untraceable as problem:
                 self._programs[edits] = str(problem)

@@ -62,7 +62,7 @@ class _Soft:
         moved = (1 - weights[self.edit]) * self.step
         if self._last is None or not all(map(np.array_equal, self._last, (columns, moved))):
             self._last = None
-            np.copyto(state.base, self.layout.start)
+            state.base[self.at] = self.layout.start[self.at]
             np.add.at(state.base, self.at, moved)
             forward(self.layout.flat, state, columns)
             self._last = columns, moved

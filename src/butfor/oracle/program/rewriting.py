@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from butfor.oracle.program.steps import Step
 
-__all__ = ["simplify"]
+__all__ = ["begin_with_what_is_added", "simplify"]
 
 
 def simplify(out: Value) -> None:
@@ -65,10 +65,7 @@ _NEUTRAL = {"add": 0.0, "sub": 0.0, "mul": 1.0, "div": 1.0}
 
 def _join_constants(out: Value) -> None:
     """Let (x·A + b)·s + t be x·(A·s) + (b·s + t), where nothing else reads what is between."""
-    readers: dict[int, int] = {}
-    for step, _ in in_order(out):
-        for value in step.inputs:
-            readers[id(value)] = readers.get(id(value), 0) + 1
+    readers = _readers(out)
     for step, value in in_order(out):
         affine = _affine(step)
         if affine is None:
@@ -87,6 +84,53 @@ def _join_constants(out: Value) -> None:
             row = _made(Map([row, Value(None, row.width, scale)], "mul", [None, None]), row, row.width)
             readers[id(row)] = 1
         value.step = Map([row, Value(None, row.width, shift)], "add", [None, None])
+
+
+def _readers(out: Value) -> dict[int, int]:
+    """How many steps read each value, by its id."""
+    readers: dict[int, int] = {}
+    for step, _ in in_order(out):
+        for value in step.inputs:
+            readers[id(value)] = readers.get(id(value), 0) + 1
+    return readers
+
+
+def begin_with_what_is_added(out: Value) -> None:
+    """Let a matrix product or sum that nothing else reads take in what is added to it, in place.
+
+    Both begin with what never changes, and a sum counts a node's own row where it is added to those of its neighbours.
+    """
+    readers = _readers(out)
+    for step, value in in_order(out):
+        if not isinstance(step, Map) or step.code != "add" or any(own is not None for own in step.columns):
+            continue
+        for one, other in (step.inputs, step.inputs[::-1]):
+            inner = one.step
+            is_sum = isinstance(inner, Reduce) and inner.code == "sum"
+            if readers[id(one)] > 1 or not (is_sum or isinstance(inner, Linear)) or one.width != value.width:
+                continue
+            assert isinstance(inner, (Linear, Reduce))
+            if other.fixed and other.width == value.width:
+                value.step = replace(inner, added=_sum_of(inner.added, other))
+                break
+            if isinstance(inner, Reduce) and len(inner.inputs) == 1 and inner.inputs[0] is other:
+                itself = np.arange(value.rows)
+                value.step = replace(
+                    inner,
+                    receiver=np.concatenate([inner.receiver, itself]),
+                    source=np.concatenate([inner.source, itself]),
+                    edges=np.concatenate([inner.edges, np.full(value.rows, -1)]),
+                )
+                break
+
+
+def _sum_of(one: Value | None, other: Value) -> Value:
+    """Two fixed values added up."""
+    if one is None:
+        return other
+    assert one.data is not None
+    assert other.data is not None
+    return Value(one.space or other.space, one.width, one.data + other.data)
 
 
 def _affine(step: Step) -> tuple[Value, NDArray[np.float64], NDArray[np.float64]] | None:

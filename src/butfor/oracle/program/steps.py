@@ -112,13 +112,15 @@ class Pick(Step):
 
 @dataclass(eq=False)
 class Linear(Step):
-    """Each row times a matrix."""
+    """Each row times a matrix, plus fixed numbers where ``added`` has some."""
 
     matrix: NDArray[np.float64]
+    added: Value | None = None
 
     def evaluated(self) -> NDArray[np.float64]:
         """What comes out."""
-        return _data(self.inputs[0]) @ self.matrix
+        product = _data(self.inputs[0]) @ self.matrix
+        return product if self.added is None else product + _data(self.added)
 
 
 @dataclass(eq=False)
@@ -173,6 +175,7 @@ class Reduce(Step):
         factor_columns: which column of the factors each column reads.
         counts: whether it counts degrees for the normalisation that GCN does.
         against: whether it follows edges to their senders.
+        added: fixed numbers that a sum begins with.
     """
 
     code: str
@@ -183,6 +186,7 @@ class Reduce(Step):
     factor_columns: NDArray[np.int64] | None = field(default=None)
     counts: bool = False
     against: bool = False
+    added: Value | None = None
 
 
 def made(step: Step, space: Space, width: int) -> Value:

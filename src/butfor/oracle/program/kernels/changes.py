@@ -23,6 +23,7 @@ from butfor.oracle.program.kernels.flat import (
     READERS,
     REDUCE,
     SHARE,
+    called,
     inlined,
     jit,
     kernel,
@@ -33,7 +34,7 @@ from butfor.oracle.program.kernels.values import compute
 __all__ = ["extend"]
 
 
-@kernel
+@called
 def _propagate_reduce(flat: Any, state: Any, step: int, columns: Any, now: int) -> None:
     """Receivers of rows that changed and of edges that came or went."""
     table, changed, counts = flat.table, state.changed, state.counts
@@ -94,14 +95,15 @@ def _put(flat: Any, state: Any, value: int, row: int, i: int, now: int) -> None:
     first, width = flat.first[value], flat.width[value]
     if flat.needed[first + row]:
         o = flat.start[value] + row * width
+        mine, copied = state.fresh[o : o + width], state.fresh[i : i + width]
         for c in range(width):
-            state.fresh[o + c] = state.fresh[i + c]
+            mine[c] = copied[c]
         state.stamp[first + row] = now
         state.changed[first + state.counts[value]] = row
         state.counts[value] += 1
 
 
-@kernel
+@called
 def _propagate_rows(flat: Any, state: Any, step: int, now: int) -> None:
     """Rows in which an input changed."""
     stamp, changed = state.stamp, state.changed
@@ -135,8 +137,9 @@ def _drop_unchanged(flat: Any, state: Any, value: int) -> None:
         row = rows[k]
         o = flat.start[value] + row * width
         differs = False
+        before, after = base[o : o + width], fresh[o : o + width]
         for c in range(width):
-            if fresh[o + c] != base[o + c]:
+            if after[c] != before[c]:
                 differs = True
                 break
         if differs:
@@ -147,7 +150,7 @@ def _drop_unchanged(flat: Any, state: Any, value: int) -> None:
     state.counts[value] = kept
 
 
-@kernel
+@called
 def _make(flat: Any, state: Any, edited: Any, edits: Any, columns: Any) -> int:
     """Compute what these edits change; the edge columns that they toggle are written down. Returns how many."""
     state.clock[0] += 1
@@ -219,9 +222,10 @@ def _keep(flat: Any, state: Any, columns: Any) -> int:
         for k in range(state.counts[value]):
             row = state.changed[flat.first[value] + k]
             o = flat.start[value] + row * width
+            before, after, kept = state.base[o : o + width], state.fresh[o : o + width], state.saved[at : at + width]
             for c in range(width):
-                state.saved[at + c] = state.base[o + c]
-                state.base[o + c] = state.fresh[o + c]
+                kept[c] = before[c]
+                before[c] = after[c]
             state.log[saved, 0], state.log[saved, 1] = value, row
             saved += 1
             at += width
@@ -237,8 +241,9 @@ def _undo(flat: Any, state: Any, columns: Any, saved: int) -> None:
         value, row = state.log[k, 0], state.log[k, 1]
         width = flat.width[value]
         o = flat.start[value] + row * width
+        before, kept = state.base[o : o + width], state.saved[at : at + width]
         for c in range(width):
-            state.base[o + c] = state.saved[at + c]
+            before[c] = kept[c]
         at += width
     for column in columns:
         state.present[column] = not state.present[column]

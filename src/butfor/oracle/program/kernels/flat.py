@@ -41,6 +41,7 @@ class Flat(NamedTuple):
         code: which function, fold or reduction it is.
         columns: where the column is that each output column reads, for each input; -1 where it is the same column.
         parameters: two numbers.
+        added: for a matrix product or a sum, the fixed value that it begins with; -1 where that is nothing.
         tables: where its other tables are: see below.
         table: whole numbers.
         matrices: of linear maps.
@@ -59,6 +60,7 @@ class Flat(NamedTuple):
     code: NDArray[np.int64]
     columns: NDArray[np.int64]
     parameters: NDArray[np.float64]
+    added: NDArray[np.int64]
     tables: NDArray[np.int64]
     table: NDArray[np.int64]
     matrices: NDArray[np.float64]
@@ -141,19 +143,27 @@ class Edited(NamedTuple):
 # Sums may be reordered so that they use vector instructions; nothing else is relaxed.
 FAST = {"reassoc", "contract"}
 
+# What only compiled code calls needs no wrapper for Python, which would take most of the time to compile.
+BARE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
 
 def jit(function: Callable[..., Any]) -> Any:
     """Compile what Python calls, keep the result on disk, and let other threads run meanwhile.
 
-    A division by zero is infinite, as in torch. Whoever edits a file of this folder must `touch` all of them: numba
-    compiles a function again when its own file has changed, not when that of a function it calls has.
+    A division by zero is infinite, as in torch. Whoever edits a file of this folder must delete what is kept (`*.nbi`
+    and `*.nbc` in ``__pycache__``): numba looks only at the file of the function itself, not at those of what it calls.
     """
     return njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")(function)
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile what allocates nothing: numba need not count references there, which would take most of the time."""
-    return njit(nogil=True, fastmath=FAST, error_model="numpy", _nrt=False)(function)
+    return njit(nogil=True, fastmath=FAST, error_model="numpy", _nrt=False, forceinline=True, **BARE)(function)
+
+
+def called(function: Callable[..., Any]) -> Any:
+    """Compile what allocates nothing and is called rarely enough."""
+    return njit(nogil=True, fastmath=FAST, error_model="numpy", _nrt=False, **BARE)(function)
 
 
 def inlined(function: Callable[..., Any]) -> Any:

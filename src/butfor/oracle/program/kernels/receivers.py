@@ -54,8 +54,9 @@ def sum_anew(flat: Any, state: Any, step: int, entries: Any, now: int) -> None:
             reduce_rows(flat, state, step, rows[k : k + 1], now, fresh)
         else:
             o = flat.start[value] + row * width
+            mine, before = fresh[o : o + width], base[o : o + width]
             for c in range(width):
-                fresh[o + c] = base[o + c]
+                mine[c] = before[c]
     _add_differences(flat, state, step, entries, now)
 
 
@@ -90,52 +91,65 @@ def _add_differences(flat: Any, state: Any, step: int, entries: Any, now: int) -
 @inlined
 def _add_difference(fresh: Any, o: int, x: Any, base: Any, i: int, before: bool, after: bool, width: int) -> None:
     """Add a row if it is there now, less what it was if it was there before."""
+    mine, brought, gone = fresh[o : o + width], x[i : i + width], base[i : i + width]
     if before and after:
         for c in range(width):
-            fresh[o + c] += x[i + c] - base[i + c]
+            mine[c] += brought[c] - gone[c]
     elif after:
         for c in range(width):
-            fresh[o + c] += x[i + c]
+            mine[c] += brought[c]
     elif before:
         for c in range(width):
-            fresh[o + c] -= base[i + c]
+            mine[c] -= gone[c]
 
 
 @kernel
 def extreme_anew(flat: Any, state: Any, step: int, entries: Any, now: int) -> None:
     """Maxima or minima at receivers: an entry that comes or goes matters only in columns where it is the extreme.
 
-    A column whose extreme is gone is looked for among all entries; until then it is marked by not being a number.
+    A column whose extreme is gone is looked for among all entries; until then it is marked by not being a number. Where
+    many entries changed, all are looked at, which is as quick.
     """
     first = flat.first[flat.out[step]]
     rows = state.changed[first : first + state.counts[flat.out[step]]]
-    _mark_gone(flat, state, step, entries, rows)
+    _begin_extremes(flat, state, step, rows, now)
+    _mark_gone(flat, state, step, entries)
     _raise_extremes(flat, state, step, entries, now)
     for k in range(len(rows)):
-        _search_anew(flat, state, step, rows[k], now)
+        if state.tally[first + rows[k]] >= 0:
+            _search_anew(flat, state, step, rows[k], now)
 
 
 @inlined
-def _mark_gone(flat: Any, state: Any, step: int, entries: Any, rows: Any) -> None:
-    """Mark the columns in which an entry that changed was the extreme, and all of rows that mostly changed."""
+def _begin_extremes(flat: Any, state: Any, step: int, rows: Any, now: int) -> None:
+    """What was there before; where much changed, what is there now, and a tally of -1."""
+    value = flat.out[step]
+    first, width = flat.first[value], flat.width[value]
+    for k in range(len(rows)):
+        if _much_changed(flat, state, step, rows[k]):
+            state.tally[first + rows[k]] = -1
+            reduce_rows(flat, state, step, rows[k : k + 1], now, state.fresh)
+        else:
+            o = flat.start[value] + rows[k] * width
+            mine, before = state.fresh[o : o + width], state.base[o : o + width]
+            for c in range(width):
+                mine[c] = before[c]
+
+
+@inlined
+def _mark_gone(flat: Any, state: Any, step: int, entries: Any) -> None:
+    """Mark the columns in which an entry that changed was the extreme."""
     base, fresh, table = state.base, state.fresh, flat.table
     value, a = flat.out[step], flat.inputs[step, 0]
     first, width = flat.first[value], flat.width[value]
     sources, edges, receivers = flat.tables[step, SOURCE], flat.tables[step, EDGE], flat.tables[step, RECEIVER]
-    for k in range(len(rows)):
-        o = flat.start[value] + rows[k] * width
-        anew = _mostly_changed(flat, state, step, rows[k])
-        if anew:
-            state.tally[first + rows[k]] = -1
-        for c in range(width):
-            fresh[o + c] = np.nan if anew else base[o + c]
     for entry in entries:
         row, column, source = table[receivers + entry], table[edges + entry], table[sources + entry]
-        if column < 0 or state.present[column]:
+        if state.tally[first + row] >= 0 and (column < 0 or state.present[column]):
             o, i = flat.start[value] + row * width, flat.start[a] + source * flat.stride[a]
+            mine, extreme, gone = fresh[o : o + width], base[o : o + width], base[i : i + width]
             for c in range(width):
-                if base[i + c] == base[o + c]:
-                    fresh[o + c] = np.nan
+                mine[c] = np.nan if gone[c] == extreme[c] else mine[c]
 
 
 @inlined
@@ -157,11 +171,11 @@ def _raise_extremes(flat: Any, state: Any, step: int, entries: Any, now: int) ->
 
 
 @kernel
-def _mostly_changed(flat: Any, state: Any, step: int, row: int) -> bool:
-    """Whether half of the entries changed, or none was there before."""
+def _much_changed(flat: Any, state: Any, step: int, row: int) -> bool:
+    """Whether a quarter of the entries changed, or none was there before."""
     table, arriving = flat.table, flat.tables[step, ARRIVING]
     start, end = table[arriving + row], table[arriving + row + 1]
-    if 2 * state.tally[flat.first[flat.out[step]] + row] >= end - start:
+    if 4 * state.tally[flat.first[flat.out[step]] + row] >= end - start:
         return True
     for k in range(start, end):
         column = table[flat.tables[step, EDGE] + table[flat.tables[step, ARRIVAL] + k]]
@@ -174,12 +188,11 @@ def _mostly_changed(flat: Any, state: Any, step: int, row: int) -> bool:
 def _search_anew(flat: Any, state: Any, step: int, row: int, now: int) -> None:
     """The extremes of marked columns, among all entries that lead to a row.
 
-    Unless the whole row is marked, none of them goes beyond the old extreme: the first that reaches it is enough.
+    None of them goes beyond the old extreme, so the first that reaches it is enough.
     """
     fresh, base, table, value, a = state.fresh, state.base, flat.table, flat.out[step], flat.inputs[step, 0]
     width, sign, first_a = flat.width[value], -1.0 if flat.code[step] == AMIN else 1.0, flat.first[a]
     o, columns = flat.start[value] + row * width, state.columns
-    bounded = state.tally[flat.first[value] + row] >= 0
     marked = _marked(fresh, o, width, columns)
     arriving, arrival = flat.tables[step, ARRIVING], flat.tables[step, ARRIVAL]
     for k in range(table[arriving + row], table[arriving + row + 1]):
@@ -197,7 +210,7 @@ def _search_anew(flat: Any, state: Any, step: int, row: int, now: int) -> None:
             c = columns[n]
             if not sign * x[i + c] <= sign * fresh[o + c]:
                 fresh[o + c] = x[i + c]
-            if not (bounded and x[i + c] == base[o + c]):
+            if x[i + c] != base[o + c]:
                 columns[left] = c
                 left += 1
         marked = left

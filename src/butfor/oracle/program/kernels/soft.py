@@ -33,7 +33,7 @@ from butfor.oracle.program.kernels.flat import (
     jit,
     kernel,
 )
-from butfor.oracle.program.kernels.values import compute, needed_rows
+from butfor.oracle.program.kernels.values import begin, compute, needed_rows
 
 __all__ = ["RANKS", "arrivals_of", "entry_of", "forward", "ranked", "room_for", "weight_of"]
 
@@ -67,8 +67,7 @@ def _soft_sum(flat: Any, values: Any, weights: Any, step: int, row: int) -> None
     width, o = flat.width[value], flat.start[value] + row * flat.width[value]
     arriving, arrival, m = flat.tables[step, ARRIVING], flat.tables[step, ARRIVAL], flat.columns[step, 1]
     present = 0.0
-    for c in range(width):
-        values[o + c] = 0.0
+    begin(flat, values, step, row, values[o : o + width])
     for k in range(flat.table[arriving + row], flat.table[arriving + row + 1]):
         entry = flat.table[arrival + k]
         weight = weight_of(flat, step, entry, weights)
@@ -156,15 +155,11 @@ def _soft_max(flat: Any, values: Any, weights: Any, step: int, row: int, room: A
     soft = False
     for k in range(arrivals):
         soft |= 0.0 < shares[k] < 1.0
+    if not soft:
+        _hard_max(values[o : o + flat.width[value]], values, sign, room, arrivals, flat.parameters[step, 0])
+        return
     for c in range(flat.width[value]):
         total, chance = 0.0, 1.0
-        if not soft:
-            for k in range(arrivals):
-                message = values[places[k] + c]
-                if shares[k] == 1.0 and (chance == 1.0 or sign * message > sign * total):
-                    total, chance = message, 0.0
-            values[o + c] = total + chance * flat.parameters[step, 0]
-            continue
         for rank in range(ranked(values, sign, c, room, arrivals)):
             kept = 1.0 if rank == RANKS - 1 else shares[best[rank]]
             total += chance * kept * values[places[best[rank]] + c]
@@ -172,6 +167,21 @@ def _soft_max(flat: Any, values: Any, weights: Any, step: int, row: int, room: A
             if chance == 0.0:
                 break
         values[o + c] = total + chance * flat.parameters[step, 0]
+
+
+@kernel
+def _hard_max(mine: Any, values: Any, sign: float, room: Any, arrivals: int, empty: float) -> None:
+    """The maximum where each entry is there or not, row by row: wide features are read in order."""
+    places, shares, nothing = room[3], room[4], True
+    for c in range(len(mine)):
+        mine[c] = empty
+    for k in range(arrivals):
+        if shares[k] != 1.0:
+            continue
+        brought = values[places[k] : places[k] + len(mine)]
+        for c in range(len(mine)):
+            mine[c] = brought[c] if nothing or sign * brought[c] > sign * mine[c] else mine[c]
+        nothing = False
 
 
 @kernel

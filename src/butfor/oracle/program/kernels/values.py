@@ -35,7 +35,7 @@ from butfor.oracle.program.kernels.flat import (
 )
 from butfor.oracle.program.kernels.functions import ADD, MUL, RELU, function
 
-__all__ = ["add_product", "compute", "copied", "evaluate", "needed_rows", "reduce_rows"]
+__all__ = ["add_product", "begin", "compute", "copied", "evaluate", "needed_rows", "reduce_rows"]
 
 
 @kernel
@@ -61,15 +61,18 @@ def _map_often(flat: Any, state: Any, step: int, rows: Any, now: int, out: Any) 
         x = fresh if first_a >= 0 and stamp[first_a + row] == now else base
         y = fresh if first_b >= 0 and stamp[first_b + row] == now else base
         i, j = flat.start[a] + row * flat.stride[a], flat.start[b] + row * flat.stride[b]
+        mine, left = out[o : o + width], x[i : i + width]
+        if code == RELU:
+            for c in range(width):
+                mine[c] = max(left[c], 0.0)
+            continue
+        right = y[j : j + width]
         if code == ADD:
             for c in range(width):
-                out[o + c] = x[i + c] + y[j + c]
-        elif code == MUL:
-            for c in range(width):
-                out[o + c] = x[i + c] * y[j + c]
+                mine[c] = left[c] + right[c]
         else:
             for c in range(width):
-                out[o + c] = max(x[i + c], 0.0)
+                mine[c] = left[c] * right[c]
 
 
 @inlined
@@ -129,6 +132,20 @@ def _pick(flat: Any, state: Any, step: int, rows: Any, now: int, out: Any) -> No
 
 
 @kernel
+def begin(flat: Any, values: Any, step: int, row: int, out: Any) -> None:
+    """What a matrix product or a reduction begins with."""
+    if flat.added[step] < 0:
+        for c in range(len(out)):
+            out[c] = flat.parameters[step, 0]
+        return
+    d = flat.added[step]
+    i = flat.start[d] + row * flat.stride[d]
+    fixed = values[i : i + len(out)]
+    for c in range(len(out)):
+        out[c] = fixed[c]
+
+
+@kernel
 def _linear(flat: Any, state: Any, step: int, rows: Any, now: int, out: Any) -> None:
     """The product; of a row that was computed anew only the difference is multiplied."""
     base, fresh, matrices = state.base, state.fresh, flat.matrices
@@ -139,20 +156,26 @@ def _linear(flat: Any, state: Any, step: int, rows: Any, now: int, out: Any) -> 
         again = flat.first[a] >= 0 and state.stamp[flat.first[a] + row] == now
         sums, sign = out[o : o + width], -1.0 if again else 0.0
         x, y = base[i : i + wide], fresh[i : i + wide] if again else base[i : i + wide]
-        for c in range(width):
-            sums[c] = base[o + c] if again else 0.0
+        if again:
+            before = base[o : o + width]
+            for c in range(width):
+                sums[c] = before[c]
+        else:
+            begin(flat, base, step, row, sums)
         # Four at a time, so that each sum is read and written a quarter as often.
         for r in range(0, wide - wide % 4, 4):
             p, q = y[r] + sign * x[r], y[r + 1] + sign * x[r + 1]
             s, t = y[r + 2] + sign * x[r + 2], y[r + 3] + sign * x[r + 3]
             if p != 0.0 or q != 0.0 or s != 0.0 or t != 0.0:
-                part = matrices[m + r * width : m + (r + 4) * width]
+                at = m + r * width
+                first, second = matrices[at : at + width], matrices[at + width : at + 2 * width]
+                third, fourth = matrices[at + 2 * width : at + 3 * width], matrices[at + 3 * width : at + 4 * width]
                 for c in range(width):
-                    sums[c] += p * part[c] + q * part[width + c] + s * part[2 * width + c] + t * part[3 * width + c]
+                    sums[c] += p * first[c] + q * second[c] + s * third[c] + t * fourth[c]
         for r in range(wide - wide % 4, wide):
-            p = y[r] + sign * x[r]
+            p, first = y[r] + sign * x[r], matrices[m + r * width : m + (r + 1) * width]
             for c in range(width):
-                sums[c] += p * matrices[m + r * width + c]
+                sums[c] += p * first[c]
 
 
 @kernel
@@ -192,8 +215,8 @@ def reduce_rows(flat: Any, state: Any, step: int, rows: Any, now: int, out: Any)
     first_a, first_b = flat.first[a], flat.first[b]
     for row in rows:
         o = flat.start[value] + row * width
-        for c in range(width):
-            out[o + c] = flat.parameters[step, 0]
+        mine = out[o : o + width]
+        begin(flat, base, step, row, mine)
         nothing = True
         for k in range(table[arriving + row], table[arriving + row + 1]):
             entry = table[arrival + k]
@@ -207,24 +230,40 @@ def reduce_rows(flat: Any, state: Any, step: int, rows: Any, now: int, out: Any)
                 y = fresh if first_b >= 0 and stamp[first_b + entry] == now else base
                 add_product(out, o, x, i, y, flat.start[b] + entry * flat.stride[b], table, m, 1.0, width)
             elif code <= SHARE:
+                brought = x[i : i + width]
                 for c in range(width):
-                    out[o + c] += x[i + c]
+                    mine[c] += brought[c]
             else:
-                for c in range(width):
-                    better = nothing or (x[i + c] < out[o + c] if code == AMIN else x[i + c] > out[o + c])
-                    out[o + c] = x[i + c] if better else out[o + c]
+                _take_extremes(mine, x[i : i + width], code, nothing)
             nothing = False
+
+
+@kernel
+def _take_extremes(mine: Any, brought: Any, code: int, nothing: bool) -> None:
+    """The larger or smaller of two rows, column by column; the second where there is nothing yet."""
+    if nothing:
+        for c in range(len(mine)):
+            mine[c] = brought[c]
+    elif code == AMIN:
+        for c in range(len(mine)):
+            mine[c] = brought[c] if brought[c] < mine[c] else mine[c]
+    else:
+        for c in range(len(mine)):
+            mine[c] = brought[c] if brought[c] > mine[c] else mine[c]
 
 
 @kernel
 def add_product(out: Any, o: int, x: Any, i: int, y: Any, j: int, table: Any, m: int, sign: float, width: int) -> None:
     """Add the product of a row and its factors."""
+    mine, brought = out[o : o + width], x[i : i + width]
     if m < 0:
+        factors = y[j : j + width]
         for c in range(width):
-            out[o + c] += sign * x[i + c] * y[j + c]
+            mine[c] += sign * brought[c] * factors[c]
     else:
+        columns = table[m : m + width]
         for c in range(width):
-            out[o + c] += sign * x[i + c] * y[j + table[m + c]]
+            mine[c] += sign * brought[c] * y[j + columns[c]]
 
 
 @kernel

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from butfor.oracle.program.trace import Operation, Trace
 
-__all__ = ["Facts", "Index", "Lost", "Rows", "columns_of", "flat_rows", "row_width"]
+__all__ = ["Facts", "Index", "Lost", "Rows", "columns_of", "distinct", "flat_rows", "row_width"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +193,11 @@ class Facts:
             self.beyond.append("a table with a row for each node")
         return Value(space, row_width(tensor, axis), rows)
 
+    def forget_values(self) -> None:
+        """Let go of all numbers, once every step is made: they are most of a trace."""
+        self.trace.values.clear()
+        self.known.clear()
+
     # What comes out.
 
     def output(self, operation: Operation) -> Tensor:
@@ -226,6 +231,17 @@ def _spread(fact: Rows, space: Space, axis: int | None) -> Value:
 def columns_of(origin: Tensor) -> Tensor:
     """The edge columns that entries of an index come from."""
     return torch.where(origin < 0, -1, origin // 2)
+
+
+def distinct(tensor: Tensor, kept: int | None = None) -> Tensor:
+    """The same numbers, those that an expanded tensor repeats only once: an index may be as wide as the features.
+
+    Along the axis ``kept`` all of them stay.
+    """
+    for axis, stride in enumerate(tensor.stride()):
+        if stride == 0 and tensor.shape[axis] and axis != kept:
+            tensor = tensor.narrow(axis, 0, 1)
+    return tensor
 
 
 def row_width(tensor: Tensor, axis: int | None) -> int:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
-from butfor.oracle.program.lowering.facts import Index, Lost, Rows, columns_of, flat_rows, row_width
+from butfor.oracle.program.lowering.facts import Index, Lost, Rows, columns_of, distinct, flat_rows, row_width
 from butfor.oracle.program.lowering.operations import done
 from butfor.oracle.program.steps import Value
 from butfor.oracle.program.trace import Ref, Untraceable, refs
@@ -51,7 +51,7 @@ def move(facts: Facts, operation: Operation) -> None:
 
 def _some_are_gone(given: list[Tensor], moved: list[Tensor]) -> bool:
     """Whether an edge is nowhere any more."""
-    before, after = (columns_of(torch.cat([one.reshape(-1) for one in many])) for many in (given, moved))
+    before, after = (columns_of(torch.cat([distinct(one).reshape(-1) for one in many])) for many in (given, moved))
     kept = torch.zeros(int(torch.cat([before, after]).max()) + 2 if len(after) else 1, dtype=torch.bool)
     kept[after] = True  # the last place is for what is no edge
     return not bool(kept[before].all())

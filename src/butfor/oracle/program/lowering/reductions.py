@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from butfor.oracle.program.lowering.facts import Index, Rows, columns_of, flat_rows, row_width
-from butfor.oracle.program.steps import Fold, Gather, Map, Reduce, Space, Value, made
+from butfor.oracle.program.lowering.facts import Index, Rows, columns_of, distinct, flat_rows, row_width
+from butfor.oracle.program.steps import Concat, Fold, Gather, Map, Reduce, Space, Value, made
 from butfor.oracle.program.trace import Ref, Untraceable
 
 if TYPE_CHECKING:
@@ -61,7 +61,10 @@ def _fold_rows(facts: Facts, operation: Operation, code: str, value: Value, fact
     if code not in ("sum", "mean", "amax", "amin") or (code == "mean" and fact.space.columns is not None):
         raise Untraceable(f"a {code} over all edges")
     facts.beyond.append(f"a {code} over all rows")
-    facts.reads_all |= code in ("sum", "mean")
+    of_edges = fact.space.columns is not None
+    facts.reads_all |= code in ("sum", "mean") or (
+        of_edges and not _is_settled(facts.tensor(operation.args[0]), fact, code)
+    )
     size, axis = fact.space.size, fact.axis if keep else None
     entry = np.arange(size)
     edges = fact.space.edges
@@ -74,6 +77,25 @@ def _fold_rows(facts: Facts, operation: Operation, code: str, value: Value, fact
     share = Value(None, 1, np.full((1, 1), 1 / size))
     scaled = Map([total, share], "mul", [None, np.zeros(value.width, dtype=np.int64)])
     facts.put(operation, scaled, facts.graph, axis, fixed)
+
+
+def _is_settled(tensor: Tensor, fact: Rows, code: str) -> bool:
+    """Whether a row that is always there and never changes has the extreme of each column.
+
+    Then rows outside a neighbourhood, which are no more extreme, make no difference whatever is edited inside. So it is
+    with the diagonal of a normalised Laplacian, which ChebConv takes the largest entry of.
+    """
+    lasting = _lasting_rows(fact.value) & (fact.space.edges < 0)
+    rows = flat_rows(tensor, fact.axis)
+    extreme: Any = np.max if code == "amax" else np.min
+    return bool(lasting.any()) and bool((extreme(rows[lasting], axis=0) == extreme(rows, axis=0)).all())
+
+
+def _lasting_rows(value: Value) -> NDArray[np.bool_]:
+    """Which rows no edit changes."""
+    if isinstance(value.step, Concat):
+        return np.concatenate([_lasting_rows(one) for one in value.step.inputs])
+    return np.full(value.rows, value.fixed)
 
 
 # Along the edges.
@@ -174,14 +196,14 @@ def _receivers(facts: Facts, index: Ref, dim: int) -> tuple[NDArray[np.int64], N
     """The row that each entry leads to, and the edge that it is."""
     tensor, fact = facts.tensor(index), facts.fact(index)
     axis = dim if tensor.dim() > 1 else 0
-    lines = _lines(tensor, axis)
+    lines = _lines(distinct(tensor, axis), axis)
     if isinstance(fact, Rows) or not bool((lines == lines[:, :1]).all()):
         raise Untraceable("a reduction with another index for each feature")
     receiver = lines[:, 0].long().numpy()
     if fact is None:
         facts.beyond.append("a reduction that does not follow the edges")
         return receiver, None
-    origin = _lines(fact.origin, axis)[:, 0]
+    origin = _lines(distinct(fact.origin, axis), axis)[:, 0]
     facts.reads_all |= not fact.of_nodes  # all edges that carry the same are added up
     return receiver, columns_of(origin).numpy()
 
@@ -189,7 +211,10 @@ def _receivers(facts: Facts, index: Ref, dim: int) -> tuple[NDArray[np.int64], N
 def _is_against(facts: Facts, index: Ref) -> bool:
     """Whether an index has the ends of edges that messages are known to come from."""
     fact = facts.fact(index)
-    return isinstance(fact, Index) and bool(((fact.origin >= 0) & (fact.origin % 2 != facts.receiving)).any())
+    if not isinstance(fact, Index):
+        return False
+    origin = distinct(fact.origin)
+    return bool(((origin >= 0) & (origin % 2 != facts.receiving)).any())
 
 
 def _lines(tensor: Tensor, axis: int) -> Tensor:

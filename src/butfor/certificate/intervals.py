@@ -1,0 +1,125 @@
+"""Functions of single numbers, read as functions of intervals. Plain numpy, so that it can be checked by reading.
+
+An interval is a pair of arrays, the lower and the upper ends. What is not in a table below gives the whole line.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Interval = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+__all__ = ["image", "product"]
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+# Functions that never fall, those that are only defined on numbers that are not negative, and those that never rise.
+RISING: dict[str, Callable[..., Any]] = {
+    "relu": lambda x: np.maximum(x, 0.0),
+    "exp": np.exp,
+    "expm1": np.expm1,
+    "sigmoid": _sigmoid,
+    "tanh": np.tanh,
+}
+RISING_FROM_0: dict[str, Callable[..., Any]] = {"sqrt": np.sqrt, "log": np.log, "log1p": np.log1p}
+FALLING_FROM_0: dict[str, Callable[..., Any]] = {"rsqrt": lambda x: 1 / np.sqrt(x)}
+COMPARED: dict[str, Callable[..., Any]] = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+}  # fmt: skip
+TESTED: dict[str, Callable[..., Any]] = {"isinf": np.isinf, "isnan": np.isnan, "isfinite": np.isfinite}
+
+
+def image(code: str, parameters: tuple[float, ...], given: list[Interval]) -> Interval:
+    """An interval that holds whatever a function gives for numbers in the given intervals."""
+    with np.errstate(all="ignore"):
+        low, high = _image(code, parameters, given)
+    undefined = np.isnan(low) | np.isnan(high)
+    return np.where(undefined, -np.inf, low), np.where(undefined, np.inf, high)
+
+
+def _image(code: str, parameters: tuple[float, ...], given: list[Interval]) -> Interval:
+    a, b = given[0]
+    c, d = given[1] if len(given) > 1 else (a, b)
+    if code in RISING:
+        return RISING[code](a), RISING[code](b)
+    if code == "leaky_relu" and parameters[0] >= 0:
+        return np.where(a > 0, a, parameters[0] * a), np.where(b > 0, b, parameters[0] * b)
+    if code == "clamp":
+        least, most = parameters
+        return np.clip(a, least, most), np.clip(b, least, most)
+    if code in RISING_FROM_0:
+        return _where(a >= 0, (RISING_FROM_0[code](a), RISING_FROM_0[code](b)))
+    if code in FALLING_FROM_0:
+        return _where(a >= 0, (FALLING_FROM_0[code](b), FALLING_FROM_0[code](a)))
+    if code == "neg":
+        return -b, -a
+    if code == "abs":
+        return np.where((a <= 0) & (b >= 0), 0.0, np.minimum(abs(a), abs(b))), np.maximum(abs(a), abs(b))
+    if code == "square":
+        return np.where((a <= 0) & (b >= 0), 0.0, np.minimum(a * a, b * b)), np.maximum(a * a, b * b)
+    if code == "add":
+        return a + c, b + d
+    if code == "sub":
+        return a - d, b - c
+    if code == "mul":
+        return product((a, b), (c, d))
+    if code in ("div", "reciprocal"):
+        above, below = (given[0], given[1]) if code == "div" else ((np.ones_like(a), np.ones_like(a)), given[0])
+        return _quotient(above, below)
+    if code == "maximum":
+        return np.maximum(a, c), np.maximum(b, d)
+    if code == "minimum":
+        return np.minimum(a, c), np.minimum(b, d)
+    if code == "pow":
+        ends = a**c, b**c
+        return _where((a >= 0) & (c == d), (np.minimum(*ends), np.maximum(*ends)))
+    if code == "where":
+        return _chosen(given)
+    if code in COMPARED or code in TESTED:
+        # Decided only where both are single numbers; anything else may be so or not.
+        single = (a == b) & (c == d)
+        truth = COMPARED[code](a, c) if code in COMPARED else TESTED[code](a)
+        return np.where(single, truth, 0.0), np.where(single, truth, 1.0)
+    if code in ("logical_not", "bitwise_not"):
+        return np.where((a == 0) & (b == 0), 1.0, 0.0), np.where((a > 0) | (b < 0), 0.0, 1.0)
+    return np.full_like(a, -np.inf), np.full_like(b, np.inf)
+
+
+def _where(defined: NDArray[np.bool_], interval: Interval) -> Interval:
+    """The interval, or the whole line where the function is not known to be defined."""
+    return np.where(defined, interval[0], -np.inf), np.where(defined, interval[1], np.inf)
+
+
+def product(one: Interval, other: Interval) -> Interval:
+    """The products of numbers in two intervals."""
+    with np.errstate(invalid="ignore"):
+        ends = np.stack([a * c for a in one for c in other])
+    undefined = np.isnan(ends).any(axis=0)
+    return np.where(undefined, -np.inf, ends.min(axis=0)), np.where(undefined, np.inf, ends.max(axis=0))
+
+
+def _quotient(above: Interval, below: Interval) -> Interval:
+    c, d = below
+    ends = np.stack([a / e for a in above for e in below])
+    # A single number divided by exactly 0 is what the model gets too; anything else around 0 may be anything.
+    exact = (above[0] == above[1]) & (c == d)
+    defined = (c > 0) | (d < 0) | exact
+    return _where(defined, (ends.min(axis=0), ends.max(axis=0)))
+
+
+def _chosen(given: list[Interval]) -> Interval:
+    """Either of two numbers, by the truth of a third."""
+    (a, b), (c, d), (e, f) = given
+    yes, no = (a > 0) | (b < 0), (a == 0) & (b == 0)
+    low = np.where(yes, c, np.where(no, e, np.minimum(c, e)))
+    return low, np.where(yes, d, np.where(no, f, np.maximum(d, f)))

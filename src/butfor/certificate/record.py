@@ -1,0 +1,101 @@
+"""A certificate: the tree of a proof and what it is a proof of, as plain data for a file."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from butfor.boundary.json_values import Misfit, items, record, text, whole
+from butfor.boundary.reading import read_bytes
+from butfor.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["BOUNDED", "TRIED", "Certificate", "read_certificates"]
+
+FORMAT = 1
+
+# The leaves of a tree; every other number is the edit that a branch decides.
+TRIED, BOUNDED = -1, -2
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Why no set of edits that costs less than ``below`` reaches the goal.
+
+    The tree lists its nodes in this order: a branch, all of the subtree in which its edit is made, then all of the
+    subtree in which it is ruled out. A leaf is `TRIED`, where no further edit is affordable, so that the edits made on
+    the way to it are the only set left (if these are affordable themselves), or `BOUNDED`, where the scores of all sets
+    that are left were bounded.
+
+    Attributes:
+        target: the nodes that the proof is about, by their numbers in the whole graph.
+        below: sets that cost less were ruled out; None for all sets.
+        edits: what each edit deletes, in the order of their numbers: the records of a result, as JSON.
+        tree: the nodes.
+        goal: what counts as another prediction, in words that tell goals apart.
+        graph_id, model_id, space_id: fingerprints.
+    """
+
+    target: tuple[int, ...]
+    below: float | None
+    edits: tuple[str, ...]
+    tree: tuple[int, ...] = field(repr=False)
+    goal: str = ""
+    graph_id: str = ""
+    model_id: str = ""
+    space_id: str = ""
+
+    @property
+    def limit(self) -> float:
+        """What sets must cost less than; infinite for all sets."""
+        return math.inf if self.below is None else self.below
+
+    def to_json(self) -> str:
+        """One line of a file."""
+        plain = {
+            "certificate": FORMAT, "target": self.target, "below": self.below, "goal": self.goal,
+            "graph": self.graph_id, "model": self.model_id, "space": self.space_id, "edits": self.edits,
+            "tree": self.tree,
+        }  # fmt: skip
+        return json.dumps(plain, separators=(",", ":"))
+
+    @classmethod
+    def from_plain(cls, plain: Any) -> Certificate:
+        """From a line that was read.
+
+        Raises:
+            Misfit: it is not a certificate.
+        """
+        fields = record(plain, "the line")
+        if fields.get("certificate") != FORMAT:
+            raise Misfit("it is no certificate of this version")
+        below = fields.get("below")
+        if below is not None and (type(below) not in (int, float) or not below > 0):
+            raise Misfit("what it rules out must be a cost, or null for everything")
+        edits = [text(edit, "an edit") for edit in items(fields.get("edits"), "edits")]
+        return cls(
+            tuple(whole(node, "a node of the target") for node in items(fields.get("target"), "the target")),
+            None if below is None else float(below),
+            tuple(edits),
+            tuple(whole(node, "a node of the tree", BOUNDED) for node in items(fields.get("tree"), "the tree")),
+            *(text(fields.get(name), name) for name in ("goal", "graph", "model", "space")),
+        )
+
+
+def read_certificates(path: Path) -> Iterator[Certificate]:
+    """The certificates of a file, one on each line.
+
+    Raises:
+        InputError: a line is not a certificate, naming it.
+    """
+    for number, line in enumerate(read_bytes(path).splitlines(), 1):
+        if line.strip():
+            try:
+                yield Certificate.from_plain(json.loads(line))
+            except (ValueError, RecursionError) as problem:
+                raise InputError(f"{path}, line {number}: {problem}") from problem

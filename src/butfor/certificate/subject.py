@@ -1,0 +1,99 @@
+"""What a proof is about: the edits of a target, what sets of them cost, and bounds on the scores they lead to."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from butfor.certificate.bounds import Bounds
+from butfor.oracle.program.build import differences
+from butfor.oracle.program.restriction import Restrictable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from butfor.problem.problem import Problem
+
+__all__ = ["Subject", "listed"]
+
+# Room for the rounding of scores in single precision, relative to the largest.
+SLACK = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """One target, and which sets of its edits are to be ruled out.
+
+    Attributes:
+        costs: of each edit.
+        below: sets that cost less are to be ruled out.
+        max_edits: the size of the largest set that is allowed.
+        bounds: of the combinations of scores that the goal looks at.
+        pairs: these combinations.
+        need: what they must exceed for the goal not to be reached, with room for rounding.
+        every: whether the goal needs all of them to fall below that, as for a wanted class, or any.
+    """
+
+    costs: NDArray[np.float64]
+    below: float
+    max_edits: int
+    bounds: Bounds
+    pairs: NDArray[np.float64]
+    need: float
+    every: bool
+
+    @classmethod
+    def of(cls, problem: Problem, below: float) -> Subject:
+        """The subject of a problem.
+
+        Raises:
+            Untraceable: the model has no program.
+        """
+        edits, goal = problem.edits, problem.goal
+        pairs = goal.pairs(problem.predictor.num_classes, problem.before)
+        # Only rows that the target needs.
+        out, row = Restrictable(differences(problem.predictor, edits, pairs)).of(0, np.arange(len(edits.edit_of)))
+        assert row == 0
+        slack = SLACK * (1 + float(problem.logits.abs().max()))
+        largest = len(edits) if edits.max_edits is None else edits.max_edits
+        bounds = Bounds(out, edits.edit_of, len(edits))
+        return cls(edits.costs, below, largest, bounds, pairs, slack - goal.lead, goal.wanted is not None)
+
+    def most(self, made: Sequence[int], free: NDArray[np.int64]) -> int:
+        """How many of the free edits may be made besides, at most, in a set that is to be ruled out."""
+        affordable = int(np.searchsorted(np.cumsum(np.sort(self.costs[free])), self._room(made), side="left"))
+        return max(min(affordable, self.max_edits - len(made)), 0)
+
+    def is_wanted(self, made: Sequence[int]) -> bool:
+        """Whether this set is to be ruled out: it costs little enough, and is not too large."""
+        return self._room(made) > 0 and len(made) <= self.max_edits
+
+    def _room(self, made: Sequence[int]) -> float:
+        """What may be spent besides; sums of the same costs in another order differ by rounding, never by an edit."""
+        room = self.below - float(self.costs[list(made)].sum())
+        return room - 1e-9 * (1 + self.below) if np.isfinite(self.below) else room
+
+    def is_bounded(self, made: Sequence[int], free: NDArray[np.int64]) -> bool:
+        """Whether no set of these edits and some of the free ones that is to be ruled out reaches the goal."""
+        least = self.bounds.least(self._mask(made), self._mask(free), self.most(made, free))
+        return bool((least > self.need).any() if self.every else (least > self.need).all())
+
+    def exactly(self, made: Sequence[int]) -> NDArray[np.float64]:
+        """The combinations of scores after these edits, by the program."""
+        return self.bounds.exactly(self._mask(made))
+
+    def _mask(self, edits: Sequence[int] | NDArray[np.int64]) -> NDArray[np.bool_]:
+        mask = np.zeros(len(self.costs) + 1, dtype=bool)
+        mask[list(edits)] = True
+        return mask
+
+
+def listed(problem: Problem) -> tuple[str, ...]:
+    """What each edit deletes, in the order of their numbers."""
+    edits = problem.edits
+    return tuple(json.dumps([one.plain for one in edits.records([edit])]) for edit in range(len(edits)))

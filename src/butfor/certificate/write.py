@@ -1,0 +1,104 @@
+"""Write a proof down: a tree of branches whose leaves were tried or bounded.
+
+The tree is found anew for the claim, with the checker's own bounds, whatever search found the claim: so what is
+written can be checked. The edits that lower the margin most are decided first; of the rest, as many as can be bounded
+together are left to one leaf.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from butfor.certificate.record import BOUNDED, TRIED
+from butfor.certificate.subject import Subject
+from butfor.oracle.program.trace import Untraceable
+from butfor.problem.budget import UNLIMITED
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from butfor.problem.problem import Problem
+
+__all__ = ["Unwritten", "written"]
+
+# Nodes of a tree: beyond this, a file would be larger than anyone wants to check.
+MOST_NODES = 100_000
+
+
+class Unwritten(Exception):
+    """Why there is no certificate."""
+
+
+def written(problem: Problem, below: float, seconds: float | None = None) -> tuple[int, ...]:
+    """The tree of a proof that no set of edits that costs less than ``below`` reaches the goal.
+
+    Raises:
+        Unwritten: the model has no program, the edits do more than delete, or the tree grows too large.
+    """
+    if not problem.edits.only_deletes:
+        raise Unwritten("only deletions are certified")
+    try:
+        subject = Subject.of(problem, below)
+    except Untraceable as untraceable:
+        raise Unwritten(f"the model cannot be bounded: {untraceable}") from None
+    if np.isnan(subject.exactly(())).any():
+        raise Unwritten("the model computes a function that the checker has no bounds for")
+    end = math.inf if seconds is None else time.monotonic() + seconds
+    return tuple(_Writer(subject, problem.metered(UNLIMITED), end).tree())
+
+
+class _Writer:
+    def __init__(self, subject: Subject, problem: Problem, end: float) -> None:
+        self.subject, self.problem, self.end = subject, problem, end
+        self.nodes: list[int] = []
+
+    def tree(self) -> list[int]:
+        self._node((), np.arange(len(self.problem.edits)))
+        return self.nodes
+
+    def _put(self, node: int) -> None:
+        if len(self.nodes) == MOST_NODES or time.monotonic() > self.end:
+            raise Unwritten("the proof is too long to be written down")
+        self.nodes.append(node)
+
+    def _node(self, made: tuple[int, ...], free: NDArray[np.int64]) -> None:
+        """The subtree of all sets that contain ``made`` and otherwise only some of the free edits."""
+        if not self.subject.most(made, free):
+            self._put(TRIED)
+            return
+        free = self._ordered(made, free)
+        decided = self._fewest_decided(made, free)
+        for position in range(decided):
+            self._put(int(free[position]))
+            self._node((*made, int(free[position])), free[position + 1 :])
+        self._put(BOUNDED if self.subject.most(made, free[decided:]) else TRIED)
+
+    def _ordered(self, made: tuple[int, ...], free: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The edits that lower the margin most by themselves come first."""
+        answers = self.problem.extend(made, free)
+        order: NDArray[np.int64] = free[np.lexsort([free, answers.margins])]
+        return order
+
+    def _fewest_decided(self, made: tuple[int, ...], free: NDArray[np.int64]) -> int:
+        """How many edits have to be decided before all that is left can be bounded."""
+
+        def is_enough(count: int) -> bool:
+            left = free[count:]
+            return not self.subject.most(made, left) or self.subject.is_bounded(made, left)
+
+        if is_enough(0):
+            return 0
+        not_enough, enough = 0, 1
+        while not is_enough(enough):
+            not_enough, enough = enough, min(2 * enough, len(free))
+        while enough - not_enough > 1:
+            middle = (enough + not_enough) // 2
+            if is_enough(middle):
+                enough = middle
+            else:
+                not_enough = middle
+        return enough

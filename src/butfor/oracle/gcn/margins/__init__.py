@@ -1,0 +1,1 @@
+"""The least margin of two-layer stacks after at most so many deletions."""

@@ -1,0 +1,202 @@
+"""Certificates that hold are confirmed; whatever is changed in one, it is refused with a sentence."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+from torch_geometric.nn import GCN, GIN, GraphSAGE
+
+import butfor
+from butfor.certificate.check import Refused
+from butfor.certificate.record import BOUNDED, TRIED, Certificate
+from butfor.certificate.write import Unwritten, written
+from butfor.testing import brute_force
+
+MODELS = {
+    "GCN": lambda: GCN(4, 6, 2, 3),
+    "GraphSAGE": lambda: GraphSAGE(4, 6, 2, 3),
+    "GraphSAGE, max": lambda: GraphSAGE(4, 6, 2, 3, aggr="max"),
+    "GIN": lambda: GIN(4, 6, 2, 3),
+}
+
+
+def random_graph(seed: int, nodes: int = 8, edges: int = 11) -> Data:
+    generator = torch.Generator().manual_seed(seed)
+    pairs = torch.combinations(torch.arange(nodes))
+    ends = pairs[torch.randperm(len(pairs), generator=generator)[:edges]].T
+    return Data(x=torch.randn(nodes, 4, generator=generator), edge_index=torch.cat([ends, ends.flip(0)], dim=1))
+
+
+def prepared(name: str, seed: int = 0) -> butfor.Session:
+    torch.manual_seed(seed)
+    return butfor.prepare(MODELS[name]().eval(), random_graph(seed))
+
+
+def certified(session: butfor.Session, target: int) -> butfor.Counterfactual:
+    """With few seconds for a proof: where nothing can be bounded, every set would have to be tried."""
+    method = butfor.Exact(certificate=True, threads=1)
+    return session.explain(target, method, budget=butfor.Budget(evaluations=None, seconds=5))
+
+
+@pytest.mark.parametrize(
+    "name", ["GCN", *(pytest.param(name, marks=pytest.mark.slow) for name in MODELS if name != "GCN")]
+)
+def test_every_proof_is_confirmed_and_true(name: str) -> None:
+    statuses = set()
+    for seed in range(2):
+        session = prepared(name, seed)
+        truth = brute_force(session.predictor.model, session.graph.data)
+        for node in range(0, 8, 3):
+            result = certified(session, node)
+            statuses.add(result.status)
+            if result.certificate is None:
+                assert "There is no certificate" in result.note
+                continue
+            checked = session.check(result.certificate)
+            assert checked.tried + checked.bounded
+            size = truth[node][0]
+            assert result.certificate.limit == (math.inf if size is None else size)
+            assert result.size == size
+    assert butfor.Status.OPTIMAL in statuses
+
+
+@pytest.fixture(scope="module")
+def proof() -> tuple[butfor.Session, Certificate]:
+    """One with branches, sets that were tried, and something bounded."""
+    for seed in range(40):
+        session = prepared("GraphSAGE", seed)
+        for node in range(8):
+            result = certified(session, node)
+            found = result.certificate
+            if found is not None and (result.size or 0) > 1 and BOUNDED in found.tree and TRIED in found.tree:
+                return session, found
+    raise AssertionError("no such proof")
+
+
+def test_it_is_the_same_after_a_file(proof: tuple[butfor.Session, Certificate]) -> None:
+    session, certificate = proof
+    again = Certificate.from_plain(json.loads(certificate.to_json()))
+    assert again == certificate
+    assert session.check(again).tried
+
+
+def changed(certificate: Certificate, seed: int) -> Certificate:
+    """The certificate with one thing changed."""
+    random = np.random.default_rng(seed)
+    tree = list(certificate.tree)
+    at = int(random.integers(len(tree)))
+    kind = seed % 8
+    if kind == 0:
+        del tree[at]
+    elif kind == 1:
+        tree.insert(at, TRIED)
+    elif kind == 2:
+        tree[at] = next(node for node in (TRIED, BOUNDED, 0) if node != tree[at])
+    elif kind == 3:
+        # What was tried is said to be bounded, and nothing else is asked.
+        return replace(certificate, tree=(BOUNDED,), below=None)
+    elif kind == 4:
+        return replace(certificate, below=certificate.limit + 1 + int(random.integers(3)))
+    elif kind == 5:
+        name = ("graph_id", "model_id", "space_id", "goal")[int(random.integers(4))]
+        return replace(certificate, **{name: "another"})
+    elif kind == 6:
+        edits = list(certificate.edits)
+        del edits[int(random.integers(len(edits)))]
+        return replace(certificate, edits=tuple(edits))
+    else:
+        return replace(certificate, target=((certificate.target[0] + 1) % 8,))
+    return replace(certificate, tree=tuple(tree))
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_a_changed_one_is_refused(proof: tuple[butfor.Session, Certificate], seed: int) -> None:
+    session, certificate = proof
+    broken = changed(certificate, seed)
+    assert broken != certificate
+    problem = refusal(session, broken)
+    assert "\n" not in problem
+    # The only change that may do no harm: sets that are bounded although they were tried. Then nothing is left out.
+    harmless = seed % 8 == 2 and broken.tree.count(BOUNDED) > certificate.tree.count(BOUNDED)
+    assert problem or harmless
+
+
+def refusal(session: butfor.Session, certificate: Certificate) -> str:
+    """What is wrong with a certificate; empty where nothing is."""
+    try:
+        session.check(certificate)
+    except Refused as problem:
+        return str(problem)
+    return ""
+
+
+def test_another_graph_is_refused(proof: tuple[butfor.Session, Certificate]) -> None:
+    session, certificate = proof
+    data = session.graph.data.clone()
+    data.x = data.x + 1
+    other = butfor.prepare(session.predictor.model, data)
+    with pytest.raises(Refused, match="another graph"):
+        other.check(certificate)
+
+
+def test_a_set_that_reaches_the_goal_is_noticed() -> None:
+    """A tree that tries everything below a cost at which there is an answer."""
+    results = ((session, certified(session, node)) for session in map(prepared, MODELS) for node in range(8))
+    session, result = next((session, one) for session, one in results if one.size == 1)
+    problem = session.problem(result.target)
+    tree = [node for edit in range(len(problem.edits)) for node in (edit, TRIED)] + [TRIED]
+    assert result.certificate is not None
+    claim = replace(result.certificate, below=2.0, tree=tuple(tree))
+    with pytest.raises(Refused, match="reaches the goal"):
+        session.check(claim)
+
+
+def test_costs_and_a_wanted_class() -> None:
+    torch.manual_seed(3)
+    data = random_graph(3)
+    model = GraphSAGE(4, 6, 2, 3).eval()
+    costs = torch.linspace(0.5, 2, data.num_edges // 2).repeat(2)
+    confirmed = 0
+    for wanted in range(3):
+        session = butfor.prepare(model, data, goal=butfor.Goal(wanted=wanted), space=butfor.EditSpace(costs=costs))
+        for node in range(4):
+            result = certified(session, node)
+            if result.certificate is not None:
+                session.check(result.certificate)
+                confirmed += 1
+                claimed = math.inf if result.lower_bound is None else result.lower_bound
+                assert result.certificate.limit == claimed
+    assert confirmed > 4
+
+
+def test_additions_are_not_certified() -> None:
+    torch.manual_seed(0)
+    data = random_graph(0)
+    space = butfor.EditSpace(add=butfor.Within(2))
+    session = butfor.prepare(GraphSAGE(4, 6, 2, 3).eval(), data, space=space)
+    with pytest.raises(Unwritten, match="only deletions"):
+        written(session.problem(0), 2.0)
+    assert "There is no certificate: only deletions" in certified(session, 0).note
+
+
+class Waves(torch.nn.Module):
+    """Computes a function that the checker does not know."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = GraphSAGE(4, 6, 2, 3)
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+        return self.inner(x, edge_index).cos()
+
+
+def test_what_the_checker_cannot_follow_has_no_certificate() -> None:
+    torch.manual_seed(0)
+    session = butfor.prepare(Waves().eval(), random_graph(0))
+    assert "There is no certificate: the model computes a function" in certified(session, 0).note
