@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from butfor.oracle.base import Influence
+    from butfor.oracle.base import Influence, Sieved
     from butfor.problem.budget import Meter
     from butfor.problem.problem import Problem
 
@@ -43,6 +43,9 @@ BOUNDS_PER_EVALUATION = 4
 
 # And so does bounding the margin of all sets of so many edits: a bound for 400 edits takes about 0.5 ms.
 MARGINS_PER_EVALUATION = 16
+
+# How often something is bounded before the clock is looked at.
+MOST_BOUNDED = 256
 
 # How much more work a size takes than the one before it where bounds cut most of its sets. It only decides whether to
 # look for more decisive answers; on BA-Shapes the median lies between 12 and 20.
@@ -179,8 +182,18 @@ class _Search:
 
     @cached_property
     def has_bounds(self) -> bool:
-        """Whether anything is proved about this model's layers."""
+        """Whether branches can be bounded."""
+        return self.has_sieve or self.knows_influence
+
+    @cached_property
+    def knows_influence(self) -> bool:
+        """Whether the influence of each edit is bounded."""
         return self.problem.influence((), self.edits[:0], 1) is not None
+
+    @cached_property
+    def has_sieve(self) -> bool:
+        """Whether the oracle searches by itself for sets that are not ruled out."""
+        return self.problem.sieve(self.edits[:0], 0, math.inf, 0.0) is not None
 
     def bounding_pays(self, count: int, size: int) -> bool:
         """Whether there are so many sets of at most this size that it pays to bound the influence of their edits."""
@@ -193,7 +206,8 @@ class _Search:
         # Proved: every set of at most `done` edits was tried, is ruled out, or is no cheaper than the incumbent.
         done = 0
         bounds_margin = self.bounding_pays(len(self.edits), self.largest_size) and self.knows_margins
-        tried_to_rule_out = may_jump = bounds_margin
+        may_jump = bounds_margin
+        tried_to_rule_out = bounds_margin and not self.has_sieve
         while self._worth_trying(done + 1):
             size = done + 1
             if not self.has_incumbent and not self._incumbent_can_wait(size):
@@ -291,7 +305,9 @@ class _Search:
             return done
         if self.knows_margins:
             done = self._clear_size(done)
-        if done == self.largest_size or is_ruled_out(self.largest_size):
+        if not self.knows_influence or done == self.largest_size:
+            return done
+        if is_ruled_out(self.largest_size):
             return self.largest_size
         return _last(is_ruled_out, done, self.largest_size)
 
@@ -309,11 +325,16 @@ class _Search:
 
     def _stays_clear(self, chosen: tuple[int, ...], free: NDArray[np.int64], more: int) -> bool:
         """Whether none of these sets reaches the goal, by a bound on the margin of all of them."""
-        needed = self.problem.margin - self._root_need
+        needed = self._needed
         bound = self.problem.margin_bound(chosen, free, more, needed)
         left, work = self.meter.left, len(free) // MARGINS_PER_EVALUATION
         self.meter.count(work if left is None else min(work, left))
         return bound is not None and bound > needed
+
+    @property
+    def _needed(self) -> float:
+        """A set with a larger margin does not reach the goal, however its scores are rounded."""
+        return self.problem.margin - self._root_need
 
     @cached_property
     def _root_need(self) -> float:
@@ -338,6 +359,10 @@ class _Search:
         limit = self._limit()
         before = self.meter.evaluations
         affordable = self.edits[self.costs <= limit - self.cheapest[size - 1]]
+        if self.bounding_pays(len(affordable), size) and self.has_sieve:
+            done = self._sift(affordable, size, limit, until_hit)
+            self.work = self.meter.evaluations - before
+            return done
         root = Branch((), 0.0, math.nan, self._ordering((), affordable, size), 0)
         bounded = root.ordering.limits is not None
         if bounded:
@@ -359,6 +384,42 @@ class _Search:
             width = BLOCK if bounded else 1
             blocks += [branches[i : i + width] for i in range(0, len(branches), width)][::-1]
         self.work = self.meter.evaluations - before
+        return True
+
+    def _sift(self, edits: NDArray[np.int64], size: int, limit: float, until_hit: bool) -> bool:
+        """Try what the oracle's own search does not rule out; as `_prove`."""
+        order = edits[np.lexsort([edits, self.single[edits] / self.problem.edits.costs[edits]])]
+        sieve = self.problem.sieve(order, size, limit, self._needed)
+        assert sieve is not None
+        while not self.meter.spent:
+            left = self.meter.left
+            sieved = sieve.next(MOST_BOUNDED if left is None else min(left, MOST_BOUNDED))
+            self.meter.count(sieved.bounded)
+            for start in range(0, len(sieved.candidates), self.largest_chunk):
+                left = self.meter.left
+                end = min(start + self.largest_chunk, len(sieved.candidates))
+                if left is not None and left < end - start:
+                    return False
+                if not self._try_sieved(sieved, start, end):
+                    return False
+            if until_hit and self.hits:
+                return False
+            if sieved.done:
+                return True
+        return False
+
+    def _try_sieved(self, sieved: Sieved, start: int, end: int) -> bool:
+        """Put some sets that were not ruled out to the oracle. False if the budget ended it."""
+        if self.meter.spent:
+            return False
+        a, b = np.searchsorted(sieved.pointers, [start, end - 1], side="right") - 1
+        cut = np.clip(sieved.pointers[a : b + 2], start, end) - start
+        prefixes, edits = sieved.prefixes[a : b + 1], sieved.candidates[start:end]
+        answers = self.problem.extend_many(prefixes, edits, cut, self.threads)
+        for row in np.flatnonzero(answers.reached):
+            prefix = prefixes[int(np.searchsorted(cut, row, side="right")) - 1]
+            chosen = tuple(sorted((*prefix[prefix >= 0].tolist(), int(edits[row]))))
+            self._record(self.problem.edits.cost(chosen), float(answers.margins[row]), chosen)
         return True
 
     def _ordering(self, chosen: tuple[int, ...], free: NDArray[np.int64], more: int) -> Ordering:

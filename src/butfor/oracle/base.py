@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from butfor.edits.edits import Edits
 
-__all__ = ["Influence", "Oracle", "Relaxation"]
+__all__ = ["Influence", "Oracle", "Relaxation", "Sieve", "Sieved"]
 
 
 class Relaxation(ABC):
@@ -49,6 +49,31 @@ class Influence:
 
     limits: NDArray[np.float64]
     total: float
+
+
+@dataclass(frozen=True, eq=False)
+class Sieved:
+    """Edit sets that were not ruled out: each prefix (with -1 behind its edits) and each of its candidates.
+
+    Attributes:
+        prefixes, candidates, pointers: as `Oracle.extend` takes them.
+        bounded: how often something was bounded.
+        done: whether these are the last.
+    """
+
+    prefixes: NDArray[np.int64]
+    candidates: NDArray[np.int64]
+    pointers: NDArray[np.int64]
+    bounded: int
+    done: bool
+
+
+class Sieve(ABC):
+    """All sets of at most so many edits, but for those that cannot reach the goal."""
+
+    @abstractmethod
+    def next(self, most_bounded: int) -> Sieved:
+        """Go on until so much was bounded, or enough was found."""
 
 
 class Oracle(ABC):
@@ -134,5 +159,22 @@ class Oracle(ABC):
 
         The margin is the least of those that are the rows of ``pairs``, or if not ``every`` the largest. A bound need
         be no larger than ``enough``.
+        """
+        return None
+
+    def sieve(
+        self,
+        edits: Edits,  # noqa: ARG002
+        pairs: NDArray[np.float64],  # noqa: ARG002
+        every: bool,  # noqa: ARG002
+        order: NDArray[np.int64],  # noqa: ARG002
+        size: int,  # noqa: ARG002
+        limit: float,  # noqa: ARG002
+        needed: float,  # noqa: ARG002
+    ) -> Sieve | None:
+        """All sets of at most ``size`` edits that may have a margin of at most ``needed``; None where all might.
+
+        The edits are decided in the given order, and a set costs no more than ``limit``. Sets may be left out that do
+        what a smaller one does. The margin is as in `margin_bound`.
         """
         return None

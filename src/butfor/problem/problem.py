@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from butfor.edits.edits import Edits, EditSet, EditSets
     from butfor.graph.graph import Graph
-    from butfor.oracle.base import Influence, Oracle, Relaxation
+    from butfor.oracle.base import Influence, Oracle, Relaxation, Sieve
     from butfor.predict.predictor import Predictor
     from butfor.problem.goal import Goal
 
@@ -198,6 +198,13 @@ class Problem:
         """
         pairs = self.goal.pairs(self.predictor.num_classes, self.before)
         return self.oracle.margin_bound(self.edits, pairs, chosen, free, more, self.goal.wanted is None, enough)
+
+    def sieve(self, order: NDArray[np.int64], size: int, limit: float, needed: float) -> Sieve | None:
+        """All sets of at most ``size`` edits in this order that cost no more than ``limit``, but for those whose margin
+        is proved to exceed ``needed``; None where nothing is proved.
+        """
+        pairs = self.goal.pairs(self.predictor.num_classes, self.before)
+        return self.oracle.sieve(self.edits, pairs, self.goal.wanted is None, order, size, limit, needed)
 
     @cached_property
     def relaxation(self) -> Relaxation | None:

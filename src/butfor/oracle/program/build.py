@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from butfor.edits.edits import Edits
     from butfor.graph.csr import Flow
     from butfor.graph.graph import Graph
+    from butfor.oracle.program.bounding.sieve import Bounding
     from butfor.oracle.program.kernels.flat import Edited, State
     from butfor.oracle.program.steps import Value
     from butfor.oracle.program.trace import Trace
@@ -47,19 +48,23 @@ class Program:
 
     Attributes:
         layout: the program.
+        out: its scores, as steps.
         edited: what each edit does to it.
         trace: the run that it was made from.
         beyond: why something outside the neighbourhood might matter to the target; empty where nothing can.
         is_part: whether it is a part of the program of the whole graph.
         is_local: whether nothing outside matters, as far as that is known.
+        bounding: what bounds read of it, for each kind of margin that was asked for.
     """
 
     layout: Layout
+    out: Value
     edited: Edited
     trace: Trace
     beyond: str
     is_part: bool = False
     is_local: bool | None = None
+    bounding: dict[tuple[bool, bytes], Bounding | None] = field(default_factory=dict)
     _states: dict[int, State] = field(default_factory=dict)
 
     def state(self, thread: int) -> State:
@@ -96,7 +101,9 @@ def build(predictor: Predictor, edits: Edits, max_numbers: int) -> Program:
     else:
         groups = [*lowered.nodes, np.concatenate(lowered.nodes)]
         beyond = next(iter(lowered.facts.beyond), "") or _outside(edits, layout, groups)
-    return Program(layout, _edited(edits, layout, [rows for _, rows in features]), lowered.facts.trace, beyond)
+    return Program(
+        layout, lowered.out, _edited(edits, layout, [rows for _, rows in features]), lowered.facts.trace, beyond
+    )
 
 
 def differences(predictor: Predictor, edits: Edits, pairs: NDArray[np.float64]) -> Value:
@@ -152,7 +159,7 @@ class WholeProgram:
         out, row = self.rows.of(near.targets[0] - self.first, near.columns)
         layout = Layout.of(out, row, np.ones(near.num_columns, dtype=bool))
         _check_size(layout, max_numbers)
-        return Program(layout, _edited(edits, layout, []), self.trace, "", is_part=True)
+        return Program(layout, out, _edited(edits, layout, []), self.trace, "", is_part=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from butfor.oracle.program.steps import Step, Value
 
-__all__ = ["Layout"]
+__all__ = ["Layout", "Values"]
 
 
 class _Tables:
@@ -53,7 +53,7 @@ def _added(step: Step) -> list[Value]:
     return [step.added] if isinstance(step, (Linear, Reduce)) and step.added is not None else []
 
 
-class _Values:
+class Values:
     """All values of a program, numbered by where they first appear, and where the numbers of each stand.
 
     Attributes are as in `Flat`; ``start`` ends with where all end, and ``numbers`` has the number of a value by its id.
@@ -89,7 +89,7 @@ class _Values:
 class _Steps:
     """All steps of a program, written into arrays one after the other. Attributes are as in `Flat`."""
 
-    def __init__(self, pairs: list[tuple[Step, Value]], values: _Values, num_columns: int) -> None:
+    def __init__(self, pairs: list[tuple[Step, Value]], values: Values, num_columns: int) -> None:
         size = len(pairs)
         self.out = np.array([values.numbers[id(value)] for _, value in pairs], dtype=np.int64)
         self.kind, self.code, self.arity = (np.zeros(size, np.int64) for _ in range(3))
@@ -205,7 +205,7 @@ class Layout:
     def of(cls, out: Value, row: int, present: NDArray[np.bool_], features: Sequence[Value] = ()) -> Layout:
         """Lay out all that leads to one row of a value."""
         pairs = in_order(out)
-        values = _Values(pairs)
+        values = Values(pairs)
         steps = _Steps(pairs, values, len(present))
         needed, reads, receivers = _needed(pairs, values, out, row, len(present))
         program = Flat(
@@ -250,7 +250,7 @@ class Layout:
 
 
 def _needed(
-    pairs: list[tuple[Step, Value]], values: _Values, out: Value, row: int, num_columns: int
+    pairs: list[tuple[Step, Value]], values: Values, out: Value, row: int, num_columns: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], list[tuple[int, NDArray[np.int64], bool]]]:
     """What one row of a value needs: which rows, edge columns, and rows of each reduction (see `Layout`)."""
     needed = np.zeros(values.num_changing, dtype=bool)

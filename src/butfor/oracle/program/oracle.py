@@ -13,6 +13,8 @@ import torch
 
 from butfor.edits.edits import pack
 from butfor.oracle.extending import ExtendingOracle
+from butfor.oracle.program.bounding.owners import TooLarge
+from butfor.oracle.program.bounding.sieve import Bounding, ProgramSieve
 from butfor.oracle.program.build import TOO_SMALL, Program, WholeProgram, build, recorded_at_other_sizes
 from butfor.oracle.program.relaxation import ProgramRelaxation
 from butfor.oracle.program.trace import Untraceable
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from butfor.edits.edits import Edits
-    from butfor.oracle.base import Relaxation
+    from butfor.oracle.base import Relaxation, Sieve
     from butfor.oracle.extending import Extend
     from butfor.oracle.general import ModelOracle
     from butfor.oracle.program.trace import Trace
@@ -83,6 +85,53 @@ class ProgramOracle(ExtendingOracle):
         owner = np.repeat(np.arange(len(edits)), np.diff(edited.pointers))
         relevant[owner[layout.reads[edited.columns]]] = True
         return relevant
+
+    # Bounds.
+
+    def _bounding(self, edits: Edits, pairs: NDArray[np.float64], every: bool) -> Bounding | None:
+        """The program of a target for bounds; None where edits change features, or it would be too large."""
+        program = self._program(edits)
+        if len(edits.changes.edit):
+            return None
+        key = every, pairs.tobytes()
+        if key not in program.bounding:
+            layout, edited = program.layout, program.edited
+            edit_of = np.full(len(layout.present), -1)
+            edit_of[edited.columns] = np.repeat(np.arange(len(edits)), np.diff(edited.pointers))
+            try:
+                bounding = Bounding(program.out, layout.row, pairs, every, layout.present, edit_of, len(edits))
+            except TooLarge:
+                bounding = None
+            program.bounding[key] = bounding
+        return program.bounding[key]
+
+    def margin_bound(
+        self,
+        edits: Edits,
+        pairs: NDArray[np.float64],
+        removed: Sequence[int],
+        free: NDArray[np.int64],
+        more: int,
+        every: bool = True,
+        enough: float = 0.0,  # noqa: ARG002
+    ) -> float | None:
+        """By intervals for all values of the program."""
+        bounding = self._bounding(edits, pairs, every)
+        return None if bounding is None else bounding.least_margin(removed, free, more)
+
+    def sieve(
+        self,
+        edits: Edits,
+        pairs: NDArray[np.float64],
+        every: bool,
+        order: NDArray[np.int64],
+        size: int,
+        limit: float,
+        needed: float,
+    ) -> Sieve | None:
+        """By a compiled search that bounds every branch."""
+        bounding = self._bounding(edits, pairs, every)
+        return None if bounding is None else ProgramSieve(bounding, order, edits.costs[order], size, limit, needed)
 
     def _is_right(self, edits: Edits) -> bool:
         """Whether program and model agree on edited graphs, side by side, and where all edits are made also alone.

@@ -1,0 +1,231 @@
+"""All cases of an owner, and which owners have to be computed anew after the search has gone a step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from butfor.oracle.program.bounding.reductions import FREE, Case, extremes, list_entries, sums
+from butfor.oracle.program.bounding.rows import (
+    BASE,
+    HIGH,
+    HULL_HIGH,
+    HULL_LOW,
+    LEVELS,
+    LOW,
+    USUAL_HIGH,
+    USUAL_LOW,
+    row,
+)
+from butfor.oracle.program.bounding.softmax import softmax
+from butfor.oracle.program.bounding.tables import (
+    BEGIN,
+    BINS,
+    BUDGET,
+    CHOSEN,
+    CLOCK,
+    CODE,
+    COMPUTED,
+    COUNT_EDITS,
+    COUNT_FROM,
+    COUNTS,
+    EDITS,
+    EDITS_FROM,
+    END,
+    EXACT,
+    EXPORTED,
+    KIND,
+    MIDDLE,
+    NUM_UNITS,
+    OPEN,
+    OPEN_COUNT,
+    OUT,
+    OWNERS,
+    OWNERS_FROM,
+    READS,
+    READS_FROM,
+    ROW,
+    SLOT,
+    START,
+    STATUS,
+    STEP,
+    SUBSET,
+    TOUCHED,
+    UNIT_OWNER,
+    WIDTH,
+)
+from butfor.oracle.program.kernels.flat import REDUCE, SHARE, SOFTMAX, called, kernel
+
+__all__ = ["bound", "set_status"]
+
+# Subsets that are cases of their own. Beyond that only numbers of edits are told apart: so many one by one, then in
+# steps of an eighth.
+MOST_SUBSETS = 64
+MOST_NUMBERS = 16
+
+# In how many cones an edit is: more than this is not told apart.
+MOST_CONES = 16
+
+
+@kernel
+def set_status(t: Any, edit: int, status: int) -> None:
+    """Change the status of an edit, and remember whom that touches."""
+    t[t[STATUS] + edit] = status
+    t[CLOCK] += 1
+    for k in range(t[t[OWNERS_FROM] + edit], t[t[OWNERS_FROM] + edit + 1]):
+        t[t[TOUCHED] + t[t[OWNERS] + k]] = t[CLOCK]
+
+
+@called
+def bound(t: Any, f: Any, work: Any, budget: int, largest: int) -> None:
+    """Bring all hulls up to date, for at most ``budget`` of the free edits; no search here has more than ``largest``."""
+    t[CLOCK] += 1
+    for unit in range(t[NUM_UNITS]):
+        if _is_out_of_date(t, unit, budget):
+            _evaluate(t, f, work, unit, largest if t[t[EXACT] + unit] != 0 else budget)
+            t[t[COMPUTED] + unit], t[t[BUDGET] + unit] = t[CLOCK], budget
+
+
+@kernel
+def _is_out_of_date(t: Any, unit: int, budget: int) -> bool:
+    computed = t[t[COMPUTED] + unit]
+    other_budget = t[t[EXACT] + unit] == 0 and t[t[BUDGET] + unit] != budget
+    if other_budget or t[t[TOUCHED] + t[t[UNIT_OWNER] + unit]] > computed:
+        return True
+    for k in range(t[t[READS_FROM] + unit], t[t[READS_FROM] + unit + 1]):
+        if t[t[COMPUTED] + t[t[READS] + k]] > computed:
+            return True
+    return False
+
+
+@kernel
+def _evaluate(t: Any, f: Any, work: Any, unit: int, budget: int) -> None:
+    """All cases of a unit."""
+    owner, exact = t[t[UNIT_OWNER] + unit], t[t[EXACT] + unit] != 0
+    count = 0
+    for k in range(t[t[EDITS_FROM] + owner], t[t[EDITS_FROM] + owner + 1]):
+        if t[t[STATUS] + t[t[EDITS] + k]] == FREE:
+            t[t[OPEN] + count] = t[t[EDITS] + k]
+            t[t[SLOT] + t[t[EDITS] + k]] = count
+            count += 1
+    t[OPEN_COUNT] = count
+    level, largest = min(budget, LEVELS - 1), min(count, budget)
+    size, most, subsets, counted = 0, 0, 1, False
+    while size <= largest:
+        _run(t, f, work, unit, Case(counted, size, most, level, budget))
+        _export(t, work, unit, size, exact)
+        if not counted and _next_subset(t, size, count):
+            continue
+        # Subsets one size larger, or only their number where there are too many.
+        size = most + 1
+        subsets += _choose(count, size)
+        counted = counted or subsets > MOST_SUBSETS
+        most = min(size + size // 8, largest) if counted and size > MOST_NUMBERS else size
+        if not counted and size <= largest:
+            _first_subset(t, size)
+    for k in range(count):
+        t[t[SLOT] + t[t[OPEN] + k]] = -1
+
+
+@kernel
+def _choose(count: int, size: int) -> int:
+    """How many subsets of a size there are, up to what matters."""
+    number = 1
+    for k in range(size):
+        number = number * (count - k) // (k + 1)
+        if number > MOST_SUBSETS:
+            return MOST_SUBSETS + 1
+    return number
+
+
+@kernel
+def _first_subset(t: Any, size: int) -> None:
+    for k in range(size):
+        t[t[SUBSET] + k] = k
+        t[t[CHOSEN] + t[t[OPEN] + k]] = 1
+
+
+@kernel
+def _next_subset(t: Any, size: int, count: int) -> bool:
+    """Go on to the next subset of a size; after the last one, to none."""
+    places = t[t[SUBSET] :]
+    for k in range(size):
+        t[t[CHOSEN] + t[t[OPEN] + places[k]]] = 0
+    last = size - 1
+    while last >= 0 and places[last] == count - size + last:
+        last -= 1
+    if last < 0:
+        return False
+    places[last] += 1
+    for k in range(last + 1, size):
+        places[k] = places[k - 1] + 1
+    for k in range(size):
+        t[t[CHOSEN] + t[t[OPEN] + places[k]]] = 1
+    return True
+
+
+@kernel
+def _run(t: Any, f: Any, work: Any, unit: int, case: Any) -> None:
+    """All rows of an owner in a case."""
+    owner = t[t[UNIT_OWNER] + unit]
+    for wide in range(1 if t[t[EXACT] + unit] != 0 else 2):
+        for at in range(t[t[BEGIN] + unit], t[t[END] + unit]):
+            step, number = t[t[STEP] + at], t[t[ROW] + at]
+            if t[t[KIND] + step] != REDUCE:
+                row(t, f, work, step, number, owner, wide == 1, case.level)
+                continue
+            list_entries(t, step, number, case.counted)
+            capacity = _capacity(t, at, case) if wide else 0
+            if t[t[CODE] + step] <= SHARE:
+                sums(t, f, work, step, number, owner, wide == 1, case, capacity)
+            elif t[t[CODE] + step] == SOFTMAX:
+                softmax(t, f, work, step, number, owner, wide == 1, case, capacity)
+            else:
+                extremes(t, f, work, step, number, owner, wide == 1, case, capacity)
+
+
+@kernel
+def _capacity(t: Any, at: int, case: Any) -> int:
+    """How many edits that are made the cones of all entries of a row have together, at most."""
+    bins, total, highest = t[t[BINS] :], 0, 0
+    for k in range(MOST_CONES):
+        bins[k] = 0
+    for k in range(t[t[COUNT_FROM] + at], t[t[COUNT_FROM] + at + 1]):
+        edit, count = t[t[COUNT_EDITS] + k], t[t[COUNTS] + k]
+        if t[t[STATUS] + edit] != FREE:
+            continue
+        if t[t[SLOT] + edit] >= 0 and not case.counted:
+            total += count if t[t[CHOSEN] + edit] != 0 else 0
+            continue
+        bins[min(count, MOST_CONES - 1)] += 1
+        highest = max(highest, count)
+    left = case.budget if case.counted else case.budget - case.most
+    for count in range(MOST_CONES - 1, 0, -1):
+        taken = min(left, bins[count])
+        total += taken * (highest if count == MOST_CONES - 1 else count)
+        left -= taken
+    return total
+
+
+@kernel
+def _export(t: Any, work: Any, unit: int, size: int, exact: bool) -> None:
+    """Add a case with so many edits to the hulls that others read."""
+    low, high = (USUAL_LOW, USUAL_HIGH) if exact else (LOW, HIGH)
+    first_level = min(size, LEVELS - 1) if exact else 0
+    for at in range(t[t[MIDDLE] + unit], t[t[END] + unit]):
+        if t[t[EXPORTED] + at] == 0:
+            continue
+        value = t[t[OUT] + t[t[STEP] + at]]
+        width = t[t[WIDTH] + value]
+        o = t[t[START] + value] + t[t[ROW] + at] * width
+        if size == 0:
+            for c in range(o, o + width):
+                work[BASE, c] = work[USUAL_LOW, c]
+        for level in range(first_level, LEVELS):
+            least, most = work[HULL_LOW + level, o : o + width], work[HULL_HIGH + level, o : o + width]
+            first, last = work[low, o : o + width], work[high, o : o + width]
+            if size == 0:
+                for c in range(width):
+                    least[c], most[c] = first[c], last[c]
+            else:
+                for c in range(width):
+                    least[c], most[c] = min(least[c], first[c]), max(most[c], last[c])

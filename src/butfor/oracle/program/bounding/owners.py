@@ -1,0 +1,371 @@
+"""Who owns each row, what has to be computed for each owner and in which order, in flat arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from butfor.oracle.program.layout import Layout, Values
+from butfor.oracle.program.steps import Concat, Gather, Reduce, in_order
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from butfor.oracle.program.steps import Step, Value
+
+    Numbers = NDArray[np.int64]
+
+__all__ = ["TooLarge", "Units", "units_of"]
+
+# Pairs of an entry and an edit in its cone, of all reductions together: bounds the memory.
+MOST_PAIRS = 20_000_000
+
+
+class TooLarge(Exception):
+    """A program whose cones hold too many edits."""
+
+
+class Units(NamedTuple):
+    """What is computed for each owner. A unit is an owner in a phase: what others read of it before they go on.
+
+    A list for each something is two arrays, pointers and members.
+
+    Attributes:
+        owner: for each row that can change, who owns it; -1 where nobody needs it.
+        steps, rows: the rows of each owner in the order in which they are computed.
+        exported: whether other owners read such a row.
+        crosses: for each step, whether it reads rows of other owners that can change.
+        unit_owner: the owner of each unit; units are in the order of their phases.
+        begin, middle, end: it computes the rows from ``begin`` to ``end``; others read those from ``middle`` on.
+        exact: whether it reads no row of another owner that can change.
+        reads_from, reads, reads_by: the units that each unit reads, and the edit that adds or deletes that; -1 for
+            none.
+        units_from, units_of: the units of each owner.
+        edits_from, edits: the edits of each owner.
+        owners_from, owners: the owners of each edit.
+        count_from, count_edits, counts: for each computed row that is a reduction of rows that can change, the edits
+            in cones of its entries, and in how many.
+        edit_of: the edit that toggles each edge column; -1 for none.
+        present: whether the column is there before any edit.
+        out: where the output begins, and how wide it is.
+        last: the unit that computes the output.
+    """
+
+    owner: Numbers
+    steps: Numbers
+    rows: Numbers
+    exported: NDArray[np.bool_]
+    crosses: NDArray[np.bool_]
+    unit_owner: Numbers
+    begin: Numbers
+    middle: Numbers
+    end: Numbers
+    exact: NDArray[np.bool_]
+    reads_from: Numbers
+    reads: Numbers
+    reads_by: Numbers
+    units_from: Numbers
+    units_of: Numbers
+    edits_from: Numbers
+    edits: Numbers
+    owners_from: Numbers
+    owners: Numbers
+    count_from: Numbers
+    count_edits: Numbers
+    counts: Numbers
+    edit_of: Numbers
+    present: NDArray[np.bool_]
+    out: Numbers
+    last: int
+
+
+def units_of(
+    out: Value, row: int, present: NDArray[np.bool_], edit_of: Numbers, num_edits: int
+) -> tuple[Layout, Units]:
+    """The flat arrays of a program, and its units.
+
+    Raises:
+        TooLarge: it has too many rows that depend on too many edits.
+    """
+    layout = Layout.of(out, row, present)
+    return layout, _Builder(out, row, layout, np.append(edit_of, -1), num_edits).units()
+
+
+class _Builder:
+    def __init__(self, out: Value, row: int, layout: Layout, edit_of: Numbers, num_edits: int) -> None:
+        self.out, self.row, self.layout, self.edit_of, self.num_edits = out, row, layout, edit_of, num_edits
+        self.pairs = in_order(out)
+        self.values = Values(self.pairs)
+        self.owners = self._assigned()
+        self.phase, self.crosses, self.read = self._phases()
+
+    def first(self, value: Value) -> int:
+        return int(self.values.first[self.values.numbers[id(value)]])
+
+    def needed(self, value: Value) -> Numbers:
+        """The rows of a value that the target needs."""
+        return np.flatnonzero(self.values.part(self.layout.flat.needed, value))
+
+    def owner(self, value: Value) -> Numbers:
+        """Who owns each row of a value that can change."""
+        return self.values.part(self.owners, value)  # type: ignore[arg-type, return-value]
+
+    # Owners and phases.
+
+    def _assigned(self) -> Numbers:
+        """The owner of each row that can change, by what its space stands for."""
+        of_space: dict[tuple[int, bytes], Numbers] = {}
+        count = 0
+        changing = [value for value in self.values.all if not value.fixed]
+        for value in changing:
+            key = _key(value)
+            if key not in of_space:
+                of_space[key] = np.arange(count, count + value.rows)
+                count += value.rows
+        for step, value in self.pairs:
+            if isinstance(step, Reduce) and not _key(value)[1]:
+                # Rows of edges belong to whom the edges lead to.
+                mine = of_space[_key(value)]
+                for number, one in enumerate(step.inputs):
+                    if not one.fixed and _key(one)[1]:
+                        entries = step.source if number == 0 else np.arange(len(step.receiver))
+                        of_space[_key(one)][entries] = mine[step.receiver]
+        owners = np.empty(self.values.num_changing, dtype=np.int64)
+        for value in changing:
+            self.values.part(owners, value)[:] = of_space[_key(value)]  # type: ignore[arg-type]
+        return owners
+
+    def _sources(self, step: Step, number: int, rows: Numbers) -> tuple[Numbers, Numbers]:
+        """Which rows of an input some rows of a step read: pairs of positions in ``rows`` and rows of the input."""
+        places = np.arange(len(rows))
+        if isinstance(step, Gather):
+            return places, step.source[rows]
+        if isinstance(step, Concat):
+            begin = sum(one.rows for one in step.inputs[:number])
+            inside = (rows >= begin) & (rows < begin + step.inputs[number].rows)
+            return places[inside], rows[inside] - begin
+        if isinstance(step, Reduce):
+            place = np.full(int(step.receiver.max(initial=-1)) + 1, -1)
+            known = rows < len(place)
+            place[rows[known]] = places[known]
+            entries = np.flatnonzero(place[step.receiver] >= 0)
+            return place[step.receiver[entries]], step.source[entries] if number == 0 else entries
+        return places, rows
+
+    def _phases(self) -> tuple[dict[int, int], NDArray[np.bool_], NDArray[np.bool_]]:
+        """The phase of each value, by its id; which steps cross from owner to owner; which rows are read so."""
+        phase: dict[int, int] = {}
+        crosses = np.zeros(len(self.pairs), dtype=bool)
+        read = np.zeros(self.values.num_changing, dtype=bool)
+        for at, (step, value) in enumerate(self.pairs):
+            rows = self.needed(value)
+            mine, latest = self.owner(value)[rows], 0
+            for number, one in enumerate(step.inputs):
+                if one.fixed:
+                    continue
+                places, sources = self._sources(step, number, rows)
+                others = sources[self.owner(one)[sources] != mine[places]]
+                self.values.part(read, one)[others] = True
+                latest = max(latest, phase.get(id(one), 0) + (len(others) > 0))
+                crosses[at] |= len(others) > 0
+            phase[id(value)] = latest
+        self.values.part(read, self.out)[self.row] = True
+        return phase, crosses, read
+
+    # Units.
+
+    def units(self) -> Units:
+        order, owner, phase, step, row = self._instructions()
+        number = np.unique(owner[order], return_inverse=True)[1]
+        compressed = np.full(int(owner.max()) + 1, -1)
+        compressed[owner[order]] = number
+        owner, phase, step, row = compressed[owner[order]], phase[order], step[order], row[order]
+        blocks = np.flatnonzero(np.append(True, (np.diff(owner) != 0) | (np.diff(phase) != 0)))
+        ends = np.append(blocks[1:], len(owner))
+        by_phase = np.lexsort([owner[blocks], phase[blocks]])
+        unit_owner, middle, end = owner[blocks][by_phase], blocks[by_phase], ends[by_phase]
+        begin = np.searchsorted(owner, unit_owner)
+        crossing = np.append(0, np.cumsum(self.crosses[step]))
+        exact = crossing[end] == crossing[begin]
+        self.unit_at = {
+            (int(o), int(p)): number
+            for number, (o, p) in enumerate(zip(unit_owner, phase[blocks][by_phase], strict=True))
+        }
+        self.compressed = np.append(compressed, -1)
+        everyone = self.compressed[np.where(self.owners < len(compressed), self.owners, -1)]
+        count, num_owners = len(unit_owner), int(owner.max()) + 1
+        reads = self._reads(everyone)
+        pairs = self._owner_edits(everyone)
+        counts = self._counts(pairs, everyone, step, row)
+        flat, number_out = self.layout.flat, self.values.numbers[id(self.out)]
+        out = np.array([flat.start[number_out] + self.row * flat.width[number_out], flat.width[number_out]])
+        by_owner = np.argsort(unit_owner, kind="stable")
+        return Units(
+            everyone, step, row, self._is_read(step, row), self.crosses, unit_owner, begin, middle, end, exact,
+            *_lists(reads[0], count, reads[1], reads[2]),
+            np.searchsorted(unit_owner[by_owner], np.arange(num_owners + 1)), by_owner,
+            *_lists(pairs[0], num_owners, pairs[1]), *_lists(pairs[1], self.num_edits, pairs[0]),
+            *_lists(counts[0], len(step), counts[1], counts[2]),
+            self.edit_of[:-1], self.layout.present, out,
+            self.unit_at[(int(everyone[self.first(self.out) + self.row]), self.phase[id(self.out)])],
+        )  # fmt: skip
+
+    def _instructions(self) -> tuple[Numbers, ...]:
+        """The rows to compute: their order, owner, phase, step and number."""
+        owners, phases, steps, rows = [], [], [], []
+        for at, (_, value) in enumerate(self.pairs):
+            mine = self.needed(value)
+            owners.append(self.owner(value)[mine])
+            phases.append(np.full(len(mine), self.phase[id(value)]))
+            steps.append(np.full(len(mine), at))
+            rows.append(mine)
+        owner, phase, step, row = (np.concatenate(parts) for parts in (owners, phases, steps, rows))
+        return np.lexsort([row, step, phase, owner]), owner, phase, step, row
+
+    def _is_read(self, step: Numbers, row: Numbers) -> NDArray[np.bool_]:
+        first = np.array([self.first(value) for _, value in self.pairs])
+        flags: NDArray[np.bool_] = self.read[first[step] + row]
+        return flags
+
+    def _reads(self, everyone: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """Which unit reads which, and the edit that toggles that."""
+        found: set[tuple[int, int, int]] = set()
+        for (owner, phase), unit in self.unit_at.items():
+            # What is computed in an earlier phase is computed again.
+            found |= {(unit, self.unit_at[owner, p], -1) for p in range(phase) if (owner, p) in self.unit_at}
+        for at, (step, value) in enumerate(self.pairs):
+            if not self.crosses[at]:
+                continue
+            rows = self.needed(value)
+            mine = self.values.part(everyone, value)[rows]  # type: ignore[arg-type]
+            for number, one in enumerate(step.inputs):
+                if one.fixed:
+                    continue
+                places, sources = self._sources(step, number, rows)
+                theirs = self.values.part(everyone, one)[sources]  # type: ignore[arg-type]
+                edits = np.full(len(places), -1)
+                if isinstance(step, Reduce):
+                    edits = self.edit_of[step.edges[np.isin(step.receiver, rows)]]
+                other = theirs != mine[places]
+                mine_phase, their_phase = self.phase[id(value)], self.phase.get(id(one), 0)
+                found |= {
+                    (self.unit_at[int(a), mine_phase], self.unit_at[int(b), their_phase], int(e))
+                    for a, b, e in zip(mine[places][other], theirs[other], edits[other], strict=True)
+                }
+        triples = np.array(sorted(found), dtype=np.int64).reshape(-1, 3)
+        return triples[:, 0], triples[:, 1], triples[:, 2]
+
+    def _owner_edits(self, everyone: Numbers) -> tuple[Numbers, Numbers]:
+        """Pairs of an owner and an edit that toggles an entry of a reduction there."""
+        found = [np.zeros((0, 2), dtype=np.int64)]
+        for step, value in self.pairs:
+            if isinstance(step, Reduce):
+                owner = self.values.part(everyone, value)[step.receiver]  # type: ignore[arg-type]
+                both = np.stack([owner, self.edit_of[step.edges]], axis=1)
+                found.append(both[(both >= 0).all(axis=1)])
+        pairs = np.unique(np.concatenate(found), axis=0)
+        return pairs[:, 0], pairs[:, 1]
+
+    # Cones.
+
+    def _counts(
+        self, owner_edits: tuple[Numbers, Numbers], everyone: Numbers, step_of: Numbers, row_of: Numbers
+    ) -> tuple[Numbers, Numbers, Numbers]:
+        """For each computed row of a reduction, the edits in the cones of its entries, and in how many."""
+        num_owners = int(everyone.max()) + 1
+        mine = sparse.csr_matrix(
+            (np.ones(len(owner_edits[0])), owner_edits), shape=(num_owners + 1, self.num_edits), dtype=np.int64
+        )
+
+        def nobody(value: Value) -> Numbers:
+            # Rows that nobody needs belong to one more owner, who has no edits.
+            owner = self.values.part(everyone, value)  # type: ignore[arg-type]
+            return np.where(owner < 0, num_owners, owner)
+
+        cones: dict[int, sparse.csr_matrix] = {}
+        found: list[tuple[Numbers, Numbers, Numbers]] = []
+        for at, (step, value) in enumerate(self.pairs):
+            owner = nobody(value)
+            parts = []
+            for number, one in enumerate(step.inputs):
+                if id(one) not in cones:
+                    continue
+                theirs = nobody(one)
+                if isinstance(step, Reduce):
+                    places, to = np.arange(len(step.receiver)), owner[step.receiver]
+                    sources = step.source if number == 0 else places
+                else:
+                    places, sources = self._sources(step, number, np.arange(value.rows))
+                    to = owner[places]
+                crossing = theirs[sources] != to
+                shape = (len(step.receiver) if isinstance(step, Reduce) else value.rows, one.rows)
+                every = sparse.csr_matrix((np.ones(len(places), np.int64), (places, sources)), shape=shape)
+                across = sparse.csr_matrix(
+                    (np.ones(int(crossing.sum()), np.int64), (places[crossing], theirs[sources[crossing]])),
+                    shape=(shape[0], num_owners + 1),
+                )
+                parts.append(every @ cones[id(one)] + across @ mine)
+            cone = sum(parts[1:], parts[0]) if parts else None
+            if isinstance(step, Reduce):
+                if cone is not None:
+                    cone = self._without_own(step, cone)
+                    found.append(self._counted(at, step, value, cone))
+                    gathered = sparse.csr_matrix(
+                        (np.ones(len(step.receiver), np.int64), (step.receiver, np.arange(len(step.receiver)))),
+                        shape=(value.rows, len(step.receiver)),
+                    )
+                    cone = gathered @ cone
+                else:
+                    cone = sparse.csr_matrix((value.rows, self.num_edits), dtype=np.int64)
+            if cone is None:
+                cone = sparse.csr_matrix((value.rows, self.num_edits), dtype=np.int64)
+            cone.data[:] = 1
+            cones[id(value)] = cone
+            if cone.nnz > MOST_PAIRS:
+                raise TooLarge
+        place = {(int(s), int(r)): n for n, (s, r) in enumerate(zip(step_of, row_of, strict=True))}
+        keyed = [
+            (place[at, int(r)], int(e), int(c))
+            for (at, rows, edits, counts) in found
+            for r, e, c in zip(rows, edits, counts, strict=True)
+            if (at, int(r)) in place
+        ]
+        triples = np.array(keyed, dtype=np.int64).reshape(-1, 3)
+        return triples[:, 0], triples[:, 1], triples[:, 2]
+
+    def _without_own(self, step: Reduce, cone: sparse.csr_matrix) -> sparse.csr_matrix:
+        """An edit that deletes an entry does not change what it brings: then it brings nothing."""
+        cone.data[:] = 1
+        edits = self.edit_of[step.edges]
+        deleted = np.flatnonzero((edits >= 0) & self.layout.present[step.edges])
+        own = sparse.csr_matrix((np.ones(len(deleted), np.int64), (deleted, edits[deleted])), shape=cone.shape)
+        cone = cone - cone.multiply(own)
+        cone.eliminate_zeros()
+        return cone.tocsr()
+
+    def _counted(
+        self, at: int, step: Reduce, value: Value, cone: sparse.csr_matrix
+    ) -> tuple[int, Numbers, Numbers, Numbers]:
+        gathered = sparse.csr_matrix(
+            (np.ones(len(step.receiver), np.int64), (step.receiver, np.arange(len(step.receiver)))),
+            shape=(value.rows, len(step.receiver)),
+        )
+        counts = (gathered @ cone).tocoo()
+        if counts.nnz > MOST_PAIRS:
+            raise TooLarge
+        return at, counts.row.astype(np.int64), counts.col.astype(np.int64), counts.data.astype(np.int64)
+
+
+def _key(value: Value) -> tuple[int, bytes]:
+    """Values with the same key have rows that stand for the same; the second part is empty where these are no edges."""
+    assert value.space is not None
+    columns = value.space.columns
+    return value.rows, b"" if columns is None or (columns < 0).all() else columns.tobytes()
+
+
+def _lists(keys: Numbers, size: int, *members: Numbers) -> tuple[Numbers, ...]:
+    """For each key below ``size`` its members: pointers, and the members in that order."""
+    order = np.argsort(keys, kind="stable")
+    return np.searchsorted(keys[order], np.arange(size + 1)), *(one[order] for one in members)

@@ -1,0 +1,334 @@
+"""What arrives along edges, in a case: sums, maxima and minima. The reasons are at the head of the package."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from butfor.oracle.program.bounding.intervals import known, product
+from butfor.oracle.program.bounding.rows import BASE, HIGH, LOW, USUAL_HIGH, USUAL_LOW, read
+from butfor.oracle.program.bounding.selection import largest, rank, smallest_of_some
+from butfor.oracle.program.bounding.tables import (
+    ARITY,
+    CHOSEN,
+    CODE,
+    COLUMN,
+    EDIT_OF,
+    EFFECT,
+    FALL,
+    INPUT,
+    MAYBE,
+    MAYBE_COUNT,
+    OPEN_COUNT,
+    OUT,
+    PRESENT,
+    SLOT,
+    START,
+    STATUS,
+    STRIDE,
+    SURE,
+    SURE_COUNT,
+    TABLE,
+    WEIGHT,
+    WIDTH,
+    begin,
+    place,
+)
+from butfor.oracle.program.kernels.flat import AMIN, ARRIVAL, ARRIVING, EDGE, SOURCE, called, kernel
+
+__all__ = [
+    "FREE",
+    "KEPT",
+    "MADE",
+    "Case",
+    "ends",
+    "extremes",
+    "factor",
+    "is_there",
+    "list_entries",
+    "most_lost",
+    "sums",
+]
+
+FREE, MADE, KEPT = range(3)
+
+
+class Case(NamedTuple):
+    """What is made of the edits of an owner.
+
+    Attributes:
+        counted: whether only the number of edits is known, not which they are.
+        least, most: how many edits are made.
+        level: which hull of other owners' rows holds.
+        budget: how many edits are made in all, at most.
+    """
+
+    counted: bool
+    least: int
+    most: int
+    level: int
+    budget: int
+
+
+@kernel
+def list_entries(t: Any, step: int, row: int, counted: bool) -> None:
+    """Which entries of a row are there in this case, and which may be."""
+    table, arriving, arrival = t[t[TABLE] :], place(t, step, ARRIVING), place(t, step, ARRIVAL)
+    edges = place(t, step, EDGE)
+    sure = maybe = 0
+    for k in range(table[arriving + row], table[arriving + row + 1]):
+        entry = table[arrival + k]
+        column = table[edges + entry]
+        there, edit = True, -1
+        if column >= 0:
+            there, edit = t[t[PRESENT] + column] != 0, t[t[EDIT_OF] + column]
+        if edit >= 0:
+            if t[t[STATUS] + edit] == FREE and counted:
+                t[t[MAYBE] + maybe] = entry
+                maybe += 1
+                continue
+            if t[t[STATUS] + edit] == MADE or (t[t[STATUS] + edit] == FREE and t[t[CHOSEN] + edit] != 0):
+                there = not there
+        if there:
+            t[t[SURE] + sure] = entry
+            sure += 1
+    t[SURE_COUNT], t[MAYBE_COUNT] = sure, maybe
+
+
+@kernel
+def is_there(t: Any, step: int, entry: int) -> bool:
+    """Whether an entry is there before any edit."""
+    return t[t[PRESENT] + t[t[TABLE] + place(t, step, EDGE) + entry]] != 0  # type: ignore[no-any-return]
+
+
+@kernel
+def ends(
+    t: Any, f: Any, work: Any, step: int, entry: int, c: int, owner: int, wide: bool, level: int
+) -> tuple[float, float]:
+    """What an entry brings in a column."""
+    a, table = t[t[INPUT] + 3 * step], t[t[TABLE] :]
+    source = table[place(t, step, SOURCE) + entry]
+    low, high = read(t, a, source, owner, wide, level)
+    i = t[t[START] + a] + source * t[t[STRIDE] + a] + c
+    if t[t[ARITY] + step] == 1:
+        return work[low, i], work[high, i]
+    first, last = factor(t, f, work, step, entry, c, owner, wide, level)
+    return product(work[low, i], work[high, i], first, last)
+
+
+@kernel
+def factor(
+    t: Any, f: Any, work: Any, step: int, entry: int, c: int, owner: int, wide: bool, level: int
+) -> tuple[float, float]:
+    """What multiplies it, or scores it."""
+    b, m = t[t[INPUT] + 3 * step + 1], t[t[COLUMN] + 3 * step + 1]
+    low, high = read(t, b, entry, owner, wide, level)
+    j = t[t[START] + b] + entry * t[t[STRIDE] + b] + (c if m < 0 else t[t[TABLE] + m + c])
+    return work[low, j], work[high, j]
+
+
+# Sums.
+
+
+@called
+def sums(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool, case: Any, capacity: int) -> None:
+    """A row of sums; ``capacity`` bounds how many edits the cones of all entries have together."""
+    low, high = (LOW, HIGH) if wide else (USUAL_LOW, USUAL_HIGH)
+    value, a = t[t[OUT] + step], t[t[INPUT] + 3 * step]
+    width = t[t[WIDTH] + value]
+    o = t[t[START] + value] + row * width
+    least, most = work[low, o : o + width], work[high, o : o + width]
+    begin(t, f, work[BASE], step, row, least)
+    begin(t, f, work[BASE], step, row, most)
+    for k in range(t[SURE_COUNT] + t[MAYBE_COUNT]):
+        entry = t[t[SURE] + k] if k < t[SURE_COUNT] else t[t[MAYBE] + k - t[SURE_COUNT]]
+        if k >= t[SURE_COUNT] and not is_there(t, step, entry):
+            continue
+        if t[t[ARITY] + step] == 1:
+            source = t[t[TABLE] + place(t, step, SOURCE) + entry]
+            al, ah = read(t, a, source, owner, False, 0)
+            i = t[t[START] + a] + source * t[t[STRIDE] + a]
+            first, last = work[al, i : i + width], work[ah, i : i + width]
+            for c in range(width):
+                least[c] += first[c]
+                most[c] += last[c]
+        else:
+            for c in range(width):
+                x, y = ends(t, f, work, step, entry, c, owner, False, 0)
+                least[c] += x
+                most[c] += y
+    for c in range(width):
+        x, y = least[c], most[c]
+        if wide and capacity > 0:
+            x -= _most_change(t, f, work, step, c, owner, case, capacity, False)
+            y += _most_change(t, f, work, step, c, owner, case, capacity, True)
+        if t[MAYBE_COUNT] > 0:
+            x, y = _with_toggled(t, f, work, step, c, owner, wide, case, x, y)
+        finite = np.isfinite(x) and np.isfinite(y) and x <= y
+        least[c], most[c] = (x, y) if finite else (-np.inf, np.inf)
+
+
+@kernel
+def _most_change(
+    t: Any, f: Any, work: Any, step: int, c: int, owner: int, case: Any, capacity: int, upwards: bool
+) -> float:
+    """By how much entries can fall below what is usual, or rise above it, all together."""
+    count = 0
+    for k in range(t[SURE_COUNT] + t[MAYBE_COUNT]):
+        entry = t[t[SURE] + k] if k < t[SURE_COUNT] else t[t[MAYBE] + k - t[SURE_COUNT]]
+        usual = ends(t, f, work, step, entry, c, owner, False, 0)
+        falls = f[t[FALL] + count :]
+        before = 0.0
+        for level in range(1, case.level + 1):
+            worst = ends(t, f, work, step, entry, c, owner, True, level)
+            fall = worst[1] - usual[1] if upwards else usual[0] - worst[0]
+            if not fall < np.inf:
+                return np.inf
+            before = max(before, fall)
+            falls[level - 1] = before
+        if before > 0.0:
+            _increments(falls, case.level)
+            count += case.level
+    return largest(f[t[FALL] :], count, capacity)  # type: ignore[no-any-return]
+
+
+@kernel
+def _increments(falls: Any, levels: int) -> None:
+    """From rising values for 1, 2, 3 edits to the increments of their concave hull, with their signs turned."""
+    reached = 0.0
+    for j in range(levels):
+        step = 0.0
+        for k in range(j, levels):
+            step = max(step, (falls[k] - reached) / (k - j + 1))
+        reached += step
+        falls[j] = -step
+
+
+@kernel
+def _with_toggled(
+    t: Any, f: Any, work: Any, step: int, c: int, owner: int, wide: bool, case: Any, x: float, y: float
+) -> tuple[float, float]:
+    """The ends of a sum in a case that is only a number of edits."""
+    for upwards in (False, True):
+        for k in range(t[OPEN_COUNT]):
+            f[t[EFFECT] + k] = 0.0
+        for k in range(t[MAYBE_COUNT]):
+            entry = t[t[MAYBE] + k]
+            there = is_there(t, step, entry)
+            first, last = ends(t, f, work, step, entry, c, owner, wide and not there, case.level)
+            slot = t[t[SLOT] + t[t[EDIT_OF] + t[t[TABLE] + place(t, step, EDGE) + entry]]]
+            brought = last if upwards else first
+            effect = -brought if there else brought
+            # The smallest are looked for, so what raises a sum is turned.
+            f[t[EFFECT] + slot] += -effect if upwards else effect
+            if np.isnan(f[t[EFFECT] + slot]):
+                f[t[EFFECT] + slot] = -np.inf
+        changed = smallest_of_some(f[t[EFFECT] :], t[OPEN_COUNT], case.least, case.most)
+        if upwards:
+            y -= changed
+        else:
+            x += changed
+    return x, y
+
+
+# Maxima and minima.
+
+
+@called
+def extremes(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool, case: Any, capacity: int) -> None:
+    """A row of maxima or minima."""
+    low, high = (LOW, HIGH) if wide else (USUAL_LOW, USUAL_HIGH)
+    value = t[t[OUT] + step]
+    width = t[t[WIDTH] + value]
+    o = t[t[START] + value] + row * width
+    begin(t, f, work[BASE], step, row, work[low, o : o + width])
+    wide = wide and capacity > 0
+    if t[MAYBE_COUNT] == 0 and not wide:
+        _usual_extremes(t, f, work, step, o, owner, low, high)
+        return
+    lost = most_lost(t, f, step, case)
+    turned = t[t[CODE] + step] == AMIN
+    for c in range(width):
+        empty = -work[low, o + c] if turned else work[low, o + c]
+        x, y = _extreme(t, f, work, step, c, owner, wide, case, capacity, lost, empty, turned)
+        work[low, o + c], work[high, o + c] = (-y, -x) if turned else (x, y)
+
+
+@kernel
+def _usual_extremes(t: Any, f: Any, work: Any, step: int, o: int, owner: int, low: int, high: int) -> None:
+    """Whole rows at a time, where all entries are as usual."""
+    a, width, turned = t[t[INPUT] + 3 * step], t[t[WIDTH] + t[t[OUT] + step]], t[t[CODE] + step] == AMIN
+    least, most = work[low, o : o + width], work[high, o : o + width]
+    for c in range(width):
+        most[c] = least[c]
+    finite = True
+    for k in range(t[SURE_COUNT]):
+        source = t[t[TABLE] + place(t, step, SOURCE) + t[t[SURE] + k]]
+        al, ah = read(t, a, source, owner, False, 0)
+        i = t[t[START] + a] + source * t[t[STRIDE] + a]
+        first, last = work[al, i : i + width], work[ah, i : i + width]
+        for c in range(width):
+            finite &= np.isfinite(first[c]) and np.isfinite(last[c])
+        if k == 0:
+            for c in range(width):
+                least[c], most[c] = first[c], last[c]
+        elif turned:
+            for c in range(width):
+                least[c], most[c] = min(least[c], first[c]), min(most[c], last[c])
+        else:
+            for c in range(width):
+                least[c], most[c] = max(least[c], first[c]), max(most[c], last[c])
+    if not finite:
+        for c in range(width):
+            least[c], most[c] = -np.inf, np.inf
+
+
+@kernel
+def most_lost(t: Any, f: Any, step: int, case: Any) -> int:
+    """How many of the entries that may be there can be gone."""
+    there = at_once = 0
+    for k in range(t[OPEN_COUNT]):
+        f[t[EFFECT] + k] = 0.0
+    for k in range(t[MAYBE_COUNT]):
+        if is_there(t, step, t[t[MAYBE] + k]):
+            slot = t[t[SLOT] + t[t[EDIT_OF] + t[t[TABLE] + place(t, step, EDGE) + t[t[MAYBE] + k]]]]
+            f[t[EFFECT] + slot] += 1.0
+            there += 1
+            at_once = max(at_once, int(f[t[EFFECT] + slot]))
+    return min(there, at_once * case.most)
+
+
+@kernel
+def _extreme(
+    t: Any, f: Any, work: Any, step: int, c: int, owner: int, wide: bool, case: Any, capacity: int,
+    lost: int, empty: float, turned: bool,
+) -> tuple[float, float]:  # fmt: skip
+    """The ends of a maximum; of a minimum, all signs turned."""
+    sure, count = t[SURE_COUNT], 0
+    certain, worst, highest = -np.inf, np.inf, -np.inf
+    usual, wides = f[t[FALL] :], f[t[WEIGHT] :]
+    for k in range(sure + t[MAYBE_COUNT]):
+        entry = t[t[SURE] + k] if k < sure else t[t[MAYBE] + k - sure]
+        there = k < sure or is_there(t, step, entry)
+        before = ends(t, f, work, step, entry, c, owner, False, 0)
+        after = ends(t, f, work, step, entry, c, owner, wide, case.level) if wide else before
+        if turned:
+            before, after = (-before[1], -before[0]), (-after[1], -after[0])
+        if not (np.isfinite(before[0]) and np.isfinite(after[0]) and np.isfinite(after[1]) and np.isfinite(before[1])):
+            return -np.inf, np.inf
+        highest, worst = max(highest, after[1]), min(worst, after[0])
+        if k < sure:
+            certain = max(certain, after[0])
+        if there:
+            usual[count], wides[count] = -before[0], -after[0]
+            count += 1
+    changed = capacity if wide else 0
+    # First among those that are sure to be there, then among all of which some may be lost.
+    certain = max(certain, -rank(usual, min(sure, count), changed + 1))
+    certain = max(certain, -rank(wides, count, lost + 1))
+    certain = max(certain, -rank(usual, count, changed + lost + 1))
+    if sure == 0 and count - lost <= 0:
+        # Perhaps nothing is left.
+        certain, highest = min(worst, empty), max(highest, empty)
+    return known(certain, highest)

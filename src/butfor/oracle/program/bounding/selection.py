@@ -1,0 +1,84 @@
+"""The smallest of some numbers, in time proportional to their count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from butfor.oracle.program.kernels.flat import called, kernel
+
+__all__ = ["largest", "rank", "smallest", "smallest_of_some"]
+
+# Up to here a simple search is as quick.
+FEW = 4
+
+
+@called
+def smallest(values: Any, count: int, number: int) -> float:
+    """The sum of the ``number`` smallest values, which are then the first."""
+    number = min(number, count)
+    if number <= FEW:
+        for n in range(number):
+            at = n
+            for k in range(n + 1, count):
+                if values[k] < values[at]:
+                    at = k
+            values[n], values[at] = values[at], values[n]
+    else:
+        _select(values, count, number)
+    total = 0.0
+    for k in range(number):
+        total += values[k]
+    return total
+
+
+@kernel
+def _select(values: Any, count: int, number: int) -> None:
+    """Quickselect: the ``number`` smallest come first, in any order."""
+    first, last = 0, count - 1
+    while first < last:
+        middle = (first + last) // 2
+        a, b, c = values[first], values[middle], values[last]
+        pivot = max(min(a, b), min(max(a, b), c))
+        i, j = first, last
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if number - 1 <= j:
+            last = j
+        elif number - 1 >= i:
+            first = i
+        else:
+            return
+
+
+@kernel
+def smallest_of_some(values: Any, count: int, least: int, most: int) -> float:
+    """The smallest sum of at least ``least`` and at most ``most`` values."""
+    negative = 0
+    for k in range(count):
+        negative += values[k] < 0.0
+    return smallest(values, count, min(max(negative, least), most))  # type: ignore[no-any-return]
+
+
+@kernel
+def largest(values: Any, count: int, number: int) -> float:
+    """The sum of the ``number`` largest of some values that were stored with their signs turned."""
+    return -smallest(values, count, number)  # type: ignore[no-any-return]
+
+
+@kernel
+def rank(values: Any, count: int, number: int) -> float:
+    """The ``number``-th smallest value; inf where there are fewer."""
+    if number > count:
+        return float("inf")
+    smallest(values, count, number)
+    found = values[0]
+    for k in range(1, number):
+        found = max(found, values[k])
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,178 @@
+"""What Python sees of bounds and of the search that prunes with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from butfor.oracle.base import Sieve, Sieved
+from butfor.oracle.program.bounding import tables
+from butfor.oracle.program.bounding.owners import units_of
+from butfor.oracle.program.bounding.prepare import prepared
+from butfor.oracle.program.bounding.rows import BASE, LEVELS, NUM_WORK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from butfor.oracle.program.bounding.owners import Units
+    from butfor.oracle.program.layout import Layout
+    from butfor.oracle.program.steps import Value
+
+__all__ = ["Bounding", "ProgramSieve"]
+
+# How much is handed over at once.
+MOST_PREFIXES = 1024
+MOST_CANDIDATES = 16_384
+
+FREE, MADE, KEPT = range(3)
+
+
+class Bounding:
+    """The program of a target, bounded over families of graphs. One search at a time may use it.
+
+    Args:
+        out: the program's scores.
+        row: the row of the target.
+        pairs: combinations of scores, one a row.
+        every: whether the margin is the least of these combinations; else it is the largest.
+        present: which edge columns are there before any edit.
+        edit_of: the edit that toggles each column; -1 for none.
+        num_edits: how many edits there are.
+
+    Raises:
+        TooLarge: it has too many rows that depend on too many edits.
+    """
+
+    def __init__(
+        self,
+        out: Value,
+        row: int,
+        pairs: NDArray[np.float64],
+        every: bool,
+        present: NDArray[np.bool_],
+        edit_of: NDArray[np.int64],
+        num_edits: int,
+    ) -> None:
+        layout, units = units_of(prepared(out, pairs), row, present, edit_of, num_edits)
+        self.every = every
+        self.work = np.empty((NUM_WORK, len(layout.start)))
+        self.work[BASE] = layout.start
+        deletes = np.ones(num_edits, dtype=bool)
+        deletes[edit_of[(edit_of >= 0) & ~present]] = False
+        self.t, self.f = _packed(layout, units, deletes)
+
+    def least_margin(self, made: Sequence[int], free: NDArray[np.int64], most: int) -> float:
+        """What the margin is at least after some edits and at most ``most`` of the free ones."""
+        from butfor.oracle.program.bounding.search import least_margin
+
+        self._begin(free)
+        self.t[self.t[tables.STATUS] + np.asarray(made, dtype=np.int64)] = MADE
+        return float(least_margin(self.t, self.f, self.work, max(most, 1), max(most, 1), self.every))
+
+    def _begin(self, free: NDArray[np.int64]) -> None:
+        """Only these edits are free, and nothing is known."""
+        t = self.t
+        status, touched = t[tables.STATUS], t[tables.TOUCHED]
+        t[status : status + t[tables.NUM_EDITS]] = KEPT
+        t[status + np.asarray(free, dtype=np.int64)] = FREE
+        t[tables.CLOCK] += 1
+        t[touched : t[tables.COMPUTED]] = t[tables.CLOCK]
+
+
+class ProgramSieve(Sieve):
+    """All sets of at most so many edits, those left out in which none can reach the goal.
+
+    Args:
+        bounding: the program.
+        order: the edits in the order in which they are decided.
+        costs: what each of these costs.
+        size: how many of them at most.
+        limit: what they cost together at most.
+        needed: sets with a larger margin do not reach the goal.
+    """
+
+    def __init__(
+        self,
+        bounding: Bounding,
+        order: NDArray[np.int64],
+        costs: NDArray[np.float64],
+        size: int,
+        limit: float,
+        needed: float,
+    ) -> None:
+        from butfor.oracle.program.bounding.search import Found
+
+        self._bounding, self._size, self._limit, self._needed = bounding, size, limit, needed
+        bounding._begin(order)
+        t, f = bounding.t, bounding.f
+        t[tables.NUM_ORDER] = len(order)
+        t[t[tables.ORDER] : t[tables.ORDER] + len(order)] = order
+        t[[tables.DEPTH, tables.IS_NEW, tables.DONE, t[tables.NEXT], t[tables.FREE_FROM]]] = 0
+        f[t[tables.COST] : t[tables.COST] + len(order)] = costs
+        f[t[tables.CHEAPEST] : t[tables.CHEAPEST] + size + 1] = np.append(0.0, np.cumsum(np.sort(costs))[:size])
+        self._found = Found(
+            np.empty((MOST_PREFIXES, max(size - 1, 0)), np.int64), np.zeros(MOST_PREFIXES + 1, np.int64),
+            np.empty(max(MOST_CANDIDATES, 2 * len(order) + 2), np.int64), np.zeros(3, np.int64),
+        )  # fmt: skip
+
+    def next(self, most_bounded: int) -> Sieved:
+        """Go on for a while."""
+        from butfor.oracle.program.bounding.search import BOUNDED, CANDIDATES, PREFIXES, search
+
+        one, found = self._bounding, self._found
+        search(one.t, one.f, one.work, found, self._size, self._limit, self._needed, one.every, most_bounded)
+        prefixes, candidates = int(found.numbers[PREFIXES]), int(found.numbers[CANDIDATES])
+        return Sieved(
+            found.prefixes[:prefixes].copy(),
+            found.candidates[:candidates].copy(),
+            found.pointers[: prefixes + 1].copy(),
+            int(found.numbers[BOUNDED]),
+            bool(one.t[tables.DONE]),
+        )
+
+
+def _packed(layout: Layout, units: Units, deletes: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """All tables, and room for what is computed."""
+    from butfor.oracle.program.bounding.cases import MOST_CONES
+
+    flat, pack = layout.flat, tables.Packer()
+    edits, entries, count = len(deletes), layout.num_entries + 1, len(units.unit_owner)
+    owned = int(np.diff(units.edits_from).max(initial=0)) + 1
+    for name, number in (
+        (tables.NUM_UNITS, count), (tables.NUM_EDITS, edits), (tables.OUT_START, units.out[0]),
+        (tables.OUT_WIDTH, units.out[1]), (tables.LAST_UNIT, units.last),
+    ):  # fmt: skip
+        pack.number(name, int(number))
+    for name, numbers in (
+        (tables.START, flat.start), (tables.WIDTH, flat.width), (tables.STRIDE, flat.stride),
+        (tables.FIRST, flat.first), (tables.KIND, flat.kind), (tables.OUT, flat.out), (tables.INPUT, flat.inputs),
+        (tables.ARITY, flat.arity), (tables.CODE, flat.code), (tables.COLUMN, flat.columns),
+        (tables.ADDED, flat.added), (tables.PLACE, flat.tables), (tables.TABLE, flat.table),
+        (tables.OWNER, units.owner), (tables.STEP, units.steps), (tables.ROW, units.rows),
+        (tables.EXPORTED, units.exported), (tables.UNIT_OWNER, units.unit_owner), (tables.BEGIN, units.begin),
+        (tables.MIDDLE, units.middle), (tables.END, units.end), (tables.EXACT, units.exact),
+        (tables.READS_FROM, units.reads_from), (tables.READS, units.reads), (tables.READS_BY, units.reads_by),
+        (tables.UNITS_FROM, units.units_from), (tables.UNITS, units.units_of),
+        (tables.EDITS_FROM, units.edits_from), (tables.EDITS, units.edits),
+        (tables.OWNERS_FROM, units.owners_from), (tables.OWNERS, units.owners),
+        (tables.COUNT_FROM, units.count_from), (tables.COUNT_EDITS, units.count_edits),
+        (tables.COUNTS, units.counts), (tables.EDIT_OF, units.edit_of), (tables.PRESENT, units.present),
+        (tables.DELETES, deletes), (tables.STATUS, np.full(edits, KEPT)),
+        (tables.TOUCHED, np.zeros(len(units.edits_from) - 1)), (tables.COMPUTED, np.full(count, -1)),
+        (tables.BUDGET, np.full(count, -1)), (tables.BINS, np.zeros(MOST_CONES)), (tables.CHOSEN, np.zeros(edits)),
+        (tables.SLOT, np.full(edits, -1)), (tables.OPEN, np.zeros(owned)), (tables.SURE, np.zeros(entries)),
+        (tables.MAYBE, np.zeros(entries)), (tables.SUBSET, np.zeros(owned)), (tables.ORDER, np.zeros(edits)),
+        (tables.PICKED, np.zeros(edits + 2)), (tables.FREE_FROM, np.zeros(edits + 2)),
+        (tables.NEXT, np.zeros(edits + 2)), (tables.LIVE, np.full(count, -1)), (tables.QUEUE, np.zeros(count)),
+    ):  # fmt: skip
+        pack.whole(name, numbers)
+    for name, floats in (
+        (tables.PARAMETER, flat.parameters), (tables.MATRIX, flat.matrices), (tables.EFFECT, np.empty(owned)),
+        (tables.FALL, np.empty(LEVELS * entries)), (tables.WEIGHT, np.empty(4 * entries)),
+        (tables.VALUE, np.empty(2 * entries)), (tables.COST, np.empty(edits)), (tables.CHEAPEST, np.empty(edits + 2)),
+    ):  # fmt: skip
+        pack.floats(name, floats)
+    return pack.packed()

@@ -1,0 +1,182 @@
+"""Softmax in a case: weighted means of rows, with weights that are exponentials of scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from butfor.oracle.program.bounding.reductions import factor, is_there, most_lost
+from butfor.oracle.program.bounding.rows import BASE, HIGH, LOW, USUAL_HIGH, USUAL_LOW, read
+from butfor.oracle.program.bounding.selection import largest, smallest_of_some
+from butfor.oracle.program.bounding.tables import (
+    COLUMN,
+    EDIT_OF,
+    EFFECT,
+    FALL,
+    INPUT,
+    MAYBE,
+    MAYBE_COUNT,
+    OPEN_COUNT,
+    OUT,
+    SLOT,
+    START,
+    STRIDE,
+    SURE,
+    SURE_COUNT,
+    TABLE,
+    VALUE,
+    WEIGHT,
+    WIDTH,
+    begin,
+    place,
+)
+from butfor.oracle.program.kernels.flat import EDGE, SOURCE, called, kernel
+
+__all__ = ["softmax"]
+
+# How often an interval is halved.
+HALVINGS = 24
+
+# Sums closer to 0 than this share of their summands do not count as positive: weights may have vanished.
+LOST_DIGITS = 1e-9
+
+
+@called
+def softmax(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool, case: Any, capacity: int) -> None:
+    """A row of weighted means."""
+    low, high = (LOW, HIGH) if wide else (USUAL_LOW, USUAL_HIGH)
+    value = t[t[OUT] + step]
+    width = t[t[WIDTH] + value]
+    o = t[t[START] + value] + row * width
+    begin(t, f, work[BASE], step, row, work[low, o : o + width])
+    wide = wide and capacity > 0
+    there = 0
+    for k in range(t[MAYBE_COUNT]):
+        there += is_there(t, step, t[t[MAYBE] + k])
+    never_empty = t[SURE_COUNT] > 0 or there > most_lost(t, f, step, case)
+    shared = -1
+    for c in range(width):
+        empty = work[low, o + c]
+        column = c if t[t[COLUMN] + 3 * step + 1] < 0 else t[t[TABLE] + t[t[COLUMN] + 3 * step + 1] + c]
+        if column != shared:
+            finite = _weigh(t, f, work, step, c, owner, wide, case)
+            shared = column
+        x, y = -np.inf, np.inf
+        if finite and t[SURE_COUNT] + t[MAYBE_COUNT] == 0:
+            x = y = empty
+        elif finite:
+            x = _least_mean(t, f, work, step, c, owner, wide, case, capacity, False)
+            y = -_least_mean(t, f, work, step, c, owner, wide, case, capacity, True)
+            if not never_empty:
+                x, y = min(x, empty), max(y, empty)
+        if not (np.isfinite(x) and np.isfinite(y) and x <= y):
+            x, y = -np.inf, np.inf
+        work[low, o + c], work[high, o + c] = x, y
+
+
+@kernel
+def _entry(t: Any, k: int) -> int:
+    return t[t[SURE] + k] if k < t[SURE_COUNT] else t[t[MAYBE] + k - t[SURE_COUNT]]  # type: ignore[no-any-return]
+
+
+@kernel
+def _weigh(t: Any, f: Any, work: Any, step: int, c: int, owner: int, wide: bool, case: Any) -> bool:
+    """The ends of each weight, usual and wide, all divided by the largest; whether they are known."""
+    shift, weights = -np.inf, f[t[WEIGHT] :]
+    for k in range(t[SURE_COUNT] + t[MAYBE_COUNT]):
+        usual = factor(t, f, work, step, _entry(t, k), c, owner, False, 0)
+        worst = factor(t, f, work, step, _entry(t, k), c, owner, wide, case.level) if wide else usual
+        weights[4 * k], weights[4 * k + 1] = usual
+        weights[4 * k + 2], weights[4 * k + 3] = worst
+        for n in range(4):
+            if not np.isfinite(weights[4 * k + n]):
+                return False
+        shift = max(shift, max(usual[1], worst[1]))
+    for k in range(4 * (t[SURE_COUNT] + t[MAYBE_COUNT])):
+        weights[k] = np.exp(weights[k] - shift)
+    return True
+
+
+@kernel
+def _brought(
+    t: Any, f: Any, work: Any, step: int, entry: int, c: int, owner: int, wide: bool, level: int, turned: bool
+) -> float:
+    """The lower end of what an entry brings; turned, the upper end with its sign turned."""
+    a = t[t[INPUT] + 3 * step]
+    source = t[t[TABLE] + place(t, step, SOURCE) + entry]
+    low, high = read(t, a, source, owner, wide, level)
+    i = t[t[START] + a] + source * t[t[STRIDE] + a] + c
+    return -work[high, i] if turned else work[low, i]  # type: ignore[no-any-return]
+
+
+@kernel
+def _least_mean(
+    t: Any, f: Any, work: Any, step: int, c: int, owner: int, wide: bool, case: Any, capacity: int,
+    turned: bool,
+) -> float:  # fmt: skip
+    """A lower bound of a weighted mean: the largest number that is confirmed."""
+    count = t[SURE_COUNT] + t[MAYBE_COUNT]
+    least, most = np.inf, -np.inf
+    total = weight = 0.0
+    for k in range(count):
+        usual = _brought(t, f, work, step, _entry(t, k), c, owner, False, 0, turned)
+        worst = usual
+        if wide:
+            worst = min(worst, _brought(t, f, work, step, _entry(t, k), c, owner, True, case.level, turned))
+        if not (np.isfinite(usual) and np.isfinite(worst)):
+            return -np.inf
+        f[t[VALUE] + 2 * k], f[t[VALUE] + 2 * k + 1] = usual, worst
+        least, most = min(least, worst), max(most, usual)
+        total += f[t[WEIGHT] + 4 * k] * usual
+        weight += f[t[WEIGHT] + 4 * k]
+    if t[MAYBE_COUNT] == 0 and not wide and _is_single(t, f, count) and weight > 0:
+        return total / weight
+    top = min(most, total / weight) if t[MAYBE_COUNT] == 0 and weight > 0 else most
+    for _ in range(HALVINGS):
+        middle = 0.5 * (least + top)
+        if _is_confirmed(t, f, step, wide, case, capacity, middle):
+            least = middle
+        else:
+            top = middle
+    return least
+
+
+@kernel
+def _is_single(t: Any, f: Any, count: int) -> bool:
+    """Whether each weight is a single number."""
+    for k in range(count):
+        if f[t[WEIGHT] + 4 * k] != f[t[WEIGHT] + 4 * k + 1]:
+            return False
+    return True
+
+
+@kernel
+def _is_confirmed(t: Any, f: Any, step: int, wide: bool, case: Any, capacity: int, bound: float) -> bool:
+    """Whether Σ w (m - bound) is positive, whatever the case leaves open."""
+    total = size = 0.0
+    falling = 0
+    for k in range(t[OPEN_COUNT]):
+        f[t[EFFECT] + k] = 0.0
+    for k in range(t[SURE_COUNT] + t[MAYBE_COUNT]):
+        above, worst = f[t[VALUE] + 2 * k] - bound, f[t[VALUE] + 2 * k + 1] - bound
+        usual = (f[t[WEIGHT] + 4 * k] if above > 0 else f[t[WEIGHT] + 4 * k + 1]) * above
+        lowest = usual
+        if wide:
+            lowest = min(usual, (f[t[WEIGHT] + 4 * k + 2] if worst > 0 else f[t[WEIGHT] + 4 * k + 3]) * worst)
+        there = True
+        if k >= t[SURE_COUNT]:
+            entry = t[t[MAYBE] + k - t[SURE_COUNT]]
+            there = is_there(t, step, entry)
+            slot = t[t[SLOT] + t[t[EDIT_OF] + t[t[TABLE] + place(t, step, EDGE) + entry]]]
+            f[t[EFFECT] + slot] += -usual if there else lowest
+        size += abs(usual)
+        if there:
+            total += usual
+            f[t[FALL] + falling] = lowest - usual
+            falling += 1
+    if wide:
+        total -= largest(f[t[FALL] :], falling, capacity)
+    if t[MAYBE_COUNT] > 0:
+        total += smallest_of_some(f[t[EFFECT] :], t[OPEN_COUNT], case.least, case.most)
+    return total > LOST_DIGITS * size  # type: ignore[no-any-return]
