@@ -16,10 +16,13 @@ from butfor.oracle.program.steps import Concat, Fold, Gather, Linear, Map, Pick,
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeVar
 
     from numpy.typing import NDArray
 
     from butfor.oracle.program.steps import Step, Value
+
+    Number = TypeVar("Number", np.bool_, np.int64)
 
 __all__ = ["Layout", "Values"]
 
@@ -80,7 +83,7 @@ class Values:
                 data[self.start[number] : self.start[number + 1]] = value.data.ravel()
         return data
 
-    def part(self, of_rows: NDArray[np.bool_], value: Value) -> NDArray[np.bool_]:
+    def part(self, of_rows: NDArray[Number], value: Value) -> NDArray[Number]:
         """The rows of one value, in an array with a place for each row that can change."""
         first = self.first[self.numbers[id(value)]]
         return of_rows[first : first + value.rows]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from butfor.oracle.program.layout import Layout, Values
 from butfor.oracle.program.steps import Concat, Gather, Reduce, in_order
@@ -16,11 +15,12 @@ if TYPE_CHECKING:
     from butfor.oracle.program.steps import Step, Value
 
     Numbers = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
 
 __all__ = ["TooLarge", "Units", "units_of"]
 
-# Pairs of an entry and an edit in its cone, of all reductions together: bounds the memory.
-MOST_PAIRS = 20_000_000
+# Pairs of an entry and an edit, of one reduction: bounds the memory.
+MOST_PAIRS = 40_000_000
 
 
 class TooLarge(Exception):
@@ -110,7 +110,7 @@ class _Builder:
 
     def owner(self, value: Value) -> Numbers:
         """Who owns each row of a value that can change."""
-        return self.values.part(self.owners, value)  # type: ignore[arg-type, return-value]
+        return self.values.part(self.owners, value)
 
     # Owners and phases.
 
@@ -134,7 +134,7 @@ class _Builder:
                         of_space[_key(one)][entries] = mine[step.receiver]
         owners = np.empty(self.values.num_changing, dtype=np.int64)
         for value in changing:
-            self.values.part(owners, value)[:] = of_space[_key(value)]  # type: ignore[arg-type]
+            self.values.part(owners, value)[:] = of_space[_key(value)]
         return owners
 
     def _sources(self, step: Step, number: int, rows: Numbers) -> tuple[Numbers, Numbers]:
@@ -231,30 +231,32 @@ class _Builder:
 
     def _reads(self, everyone: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         """Which unit reads which, and the edit that toggles that."""
-        found: set[tuple[int, int, int]] = set()
+        found = [np.zeros((0, 3), dtype=np.int64)]
         for (owner, phase), unit in self.unit_at.items():
             # What is computed in an earlier phase is computed again.
-            found |= {(unit, self.unit_at[owner, p], -1) for p in range(phase) if (owner, p) in self.unit_at}
+            earlier = [self.unit_at[owner, p] for p in range(phase) if (owner, p) in self.unit_at]
+            found.append(np.array([(unit, other, -1) for other in earlier], dtype=np.int64).reshape(-1, 3))
+        numbers = np.full((int(everyone.max()) + 1, 1 + max(phase for _, phase in self.unit_at)), -1)
+        for place, unit in self.unit_at.items():
+            numbers[place] = unit
         for at, (step, value) in enumerate(self.pairs):
             if not self.crosses[at]:
                 continue
             rows = self.needed(value)
-            mine = self.values.part(everyone, value)[rows]  # type: ignore[arg-type]
+            mine = self.values.part(everyone, value)[rows]
             for number, one in enumerate(step.inputs):
                 if one.fixed:
                     continue
                 places, sources = self._sources(step, number, rows)
-                theirs = self.values.part(everyone, one)[sources]  # type: ignore[arg-type]
+                theirs = self.values.part(everyone, one)[sources]
                 edits = np.full(len(places), -1)
                 if isinstance(step, Reduce):
                     edits = self.edit_of[step.edges[np.isin(step.receiver, rows)]]
                 other = theirs != mine[places]
-                mine_phase, their_phase = self.phase[id(value)], self.phase.get(id(one), 0)
-                found |= {
-                    (self.unit_at[int(a), mine_phase], self.unit_at[int(b), their_phase], int(e))
-                    for a, b, e in zip(mine[places][other], theirs[other], edits[other], strict=True)
-                }
-        triples = np.array(sorted(found), dtype=np.int64).reshape(-1, 3)
+                readers = numbers[mine[places][other], self.phase[id(value)]]
+                read = numbers[theirs[other], self.phase.get(id(one), 0)]
+                found.append(np.stack([readers, read, edits[other]], axis=1))
+        triples = np.unique(np.concatenate(found), axis=0)
         return triples[:, 0], triples[:, 1], triples[:, 2]
 
     def _owner_edits(self, everyone: Numbers) -> tuple[Numbers, Numbers]:
@@ -262,7 +264,7 @@ class _Builder:
         found = [np.zeros((0, 2), dtype=np.int64)]
         for step, value in self.pairs:
             if isinstance(step, Reduce):
-                owner = self.values.part(everyone, value)[step.receiver]  # type: ignore[arg-type]
+                owner = self.values.part(everyone, value)[step.receiver]
                 both = np.stack([owner, self.edit_of[step.edges]], axis=1)
                 found.append(both[(both >= 0).all(axis=1)])
         pairs = np.unique(np.concatenate(found), axis=0)
@@ -274,88 +276,60 @@ class _Builder:
         self, owner_edits: tuple[Numbers, Numbers], everyone: Numbers, step_of: Numbers, row_of: Numbers
     ) -> tuple[Numbers, Numbers, Numbers]:
         """For each computed row of a reduction, the edits in the cones of its entries, and in how many."""
-        num_owners = int(everyone.max()) + 1
-        mine = sparse.csr_matrix(
-            (np.ones(len(owner_edits[0])), owner_edits), shape=(num_owners + 1, self.num_edits), dtype=np.int64
-        )
-
-        def nobody(value: Value) -> Numbers:
-            # Rows that nobody needs belong to one more owner, who has no edits.
-            owner = self.values.part(everyone, value)  # type: ignore[arg-type]
-            return np.where(owner < 0, num_owners, owner)
-
-        cones: dict[int, sparse.csr_matrix] = {}
-        found: list[tuple[Numbers, Numbers, Numbers]] = []
+        # Rows that nobody needs belong to the last owner, who has no edits.
+        mine = np.zeros((int(everyone.max()) + 2, self.num_edits), dtype=bool)
+        mine[owner_edits] = True
+        cones: dict[int, Bools] = {}
+        found: list[Numbers] = []
         for at, (step, value) in enumerate(self.pairs):
-            owner = nobody(value)
-            parts = []
+            every = np.arange(value.rows)
+            cone = np.zeros((len(step.receiver) if isinstance(step, Reduce) else value.rows, self.num_edits), dtype=bool)
+            if cone.size > MOST_PAIRS:
+                raise TooLarge
+            owner = self.values.part(everyone, value)
             for number, one in enumerate(step.inputs):
                 if id(one) not in cones:
                     continue
-                theirs = nobody(one)
                 if isinstance(step, Reduce):
-                    places, to = np.arange(len(step.receiver)), owner[step.receiver]
-                    sources = step.source if number == 0 else places
+                    places = np.arange(len(step.receiver))
+                    to, sources = owner[step.receiver], step.source if number == 0 else places
                 else:
-                    places, sources = self._sources(step, number, np.arange(value.rows))
+                    places, sources = self._sources(step, number, every)
                     to = owner[places]
-                crossing = theirs[sources] != to
-                shape = (len(step.receiver) if isinstance(step, Reduce) else value.rows, one.rows)
-                every = sparse.csr_matrix((np.ones(len(places), np.int64), (places, sources)), shape=shape)
-                across = sparse.csr_matrix(
-                    (np.ones(int(crossing.sum()), np.int64), (places[crossing], theirs[sources[crossing]])),
-                    shape=(shape[0], num_owners + 1),
-                )
-                parts.append(every @ cones[id(one)] + across @ mine)
-            cone = sum(parts[1:], parts[0]) if parts else None
+                theirs = self.values.part(everyone, one)[sources]
+                cone[places] |= cones[id(one)][sources]
+                across = theirs != to
+                cone[places[across]] |= mine[theirs[across]]
             if isinstance(step, Reduce):
-                if cone is not None:
-                    cone = self._without_own(step, cone)
-                    found.append(self._counted(at, step, value, cone))
-                    gathered = sparse.csr_matrix(
-                        (np.ones(len(step.receiver), np.int64), (step.receiver, np.arange(len(step.receiver)))),
-                        shape=(value.rows, len(step.receiver)),
-                    )
-                    cone = gathered @ cone
-                else:
-                    cone = sparse.csr_matrix((value.rows, self.num_edits), dtype=np.int64)
-            if cone is None:
-                cone = sparse.csr_matrix((value.rows, self.num_edits), dtype=np.int64)
-            cone.data[:] = 1
+                counts = self._counted(step, value, cone)
+                rows, edits = counts.nonzero()
+                found.append(np.stack([np.full(len(rows), at), rows, edits, counts[rows, edits]], axis=1))
+                cone = counts > 0
             cones[id(value)] = cone
-            if cone.nnz > MOST_PAIRS:
-                raise TooLarge
-        place = {(int(s), int(r)): n for n, (s, r) in enumerate(zip(step_of, row_of, strict=True))}
-        keyed = [
-            (place[at, int(r)], int(e), int(c))
-            for (at, rows, edits, counts) in found
-            for r, e, c in zip(rows, edits, counts, strict=True)
-            if (at, int(r)) in place
-        ]
-        triples = np.array(keyed, dtype=np.int64).reshape(-1, 3)
-        return triples[:, 0], triples[:, 1], triples[:, 2]
+        if not found:
+            return tuple(np.zeros(0, dtype=np.int64) for _ in range(3))  # type: ignore[return-value]
+        quads = np.concatenate(found)
+        # Where each of these rows is computed, if it is.
+        key, keys = quads[:, 0] * len(self.owners) + quads[:, 1], step_of * len(self.owners) + row_of
+        order = np.argsort(keys)
+        place = order[np.minimum(np.searchsorted(keys[order], key), len(keys) - 1)]
+        computed = keys[place] == key
+        return place[computed], quads[computed, 2], quads[computed, 3]
 
-    def _without_own(self, step: Reduce, cone: sparse.csr_matrix) -> sparse.csr_matrix:
-        """An edit that deletes an entry does not change what it brings: then it brings nothing."""
-        cone.data[:] = 1
+    def _counted(self, step: Reduce, value: Value, cone: Bools) -> Numbers:
+        """In how many cones of the entries of each row an edit is.
+
+        An edit that deletes an entry does not change what it brings: then it brings nothing.
+        """
         edits = self.edit_of[step.edges]
         deleted = np.flatnonzero((edits >= 0) & self.layout.present[step.edges])
-        own = sparse.csr_matrix((np.ones(len(deleted), np.int64), (deleted, edits[deleted])), shape=cone.shape)
-        cone = cone - cone.multiply(own)
-        cone.eliminate_zeros()
-        return cone.tocsr()
-
-    def _counted(
-        self, at: int, step: Reduce, value: Value, cone: sparse.csr_matrix
-    ) -> tuple[int, Numbers, Numbers, Numbers]:
-        gathered = sparse.csr_matrix(
-            (np.ones(len(step.receiver), np.int64), (step.receiver, np.arange(len(step.receiver)))),
-            shape=(value.rows, len(step.receiver)),
-        )
-        counts = (gathered @ cone).tocoo()
-        if counts.nnz > MOST_PAIRS:
-            raise TooLarge
-        return at, counts.row.astype(np.int64), counts.col.astype(np.int64), counts.data.astype(np.int64)
+        cone[deleted, edits[deleted]] = False
+        order = np.argsort(step.receiver, kind="stable")
+        receivers, starts = np.unique(step.receiver[order], return_index=True)
+        counts = np.zeros((value.rows, self.num_edits), dtype=np.int64)
+        if len(starts):
+            counts[receivers] = np.add.reduceat(cone[order], starts, axis=0, dtype=np.int64)
+        return counts
 
 
 def _key(value: Value) -> tuple[int, bytes]:
