@@ -115,16 +115,53 @@ def changed(certificate: Certificate, seed: int) -> Certificate:
     return replace(certificate, tree=tuple(tree))
 
 
+def made_at(tree: tuple[int, ...], leaf: int) -> tuple[int, ...]:
+    """The edits that are made on the way to a leaf."""
+    stack: list[tuple[int, ...]] = [()]
+    for node in tree[:leaf]:
+        made = stack.pop()
+        stack += [made, (*made, node)] if node >= 0 else []
+    return stack[-1]
+
+
+def is_proof_by_a_bound(session: butfor.Session, certificate: Certificate, broken: Certificate) -> bool:
+    """Whether all that was changed is that one set was not tried but bounded, and the model is clear about that set."""
+    changes = [at for at, (one, other) in enumerate(zip(certificate.tree, broken.tree, strict=False)) if one != other]
+    if broken != replace(certificate, tree=broken.tree) or len(broken.tree) != len(certificate.tree):
+        return False
+    if len(changes) != 1 or (certificate.tree[changes[0]], broken.tree[changes[0]]) != (TRIED, BOUNDED):
+        return False
+    # Where sets are tried there is only one left.
+    problem = session.problem(*certificate.target)
+    answer = replace(problem, oracle=problem.oracle.general).ask([made_at(certificate.tree, changes[0])])
+    return bool(answer.margins[0] > 1e-3)
+
+
 @pytest.mark.parametrize("seed", range(200))
 def test_a_changed_one_is_refused(proof: tuple[butfor.Session, Certificate], seed: int) -> None:
+    """Unless it still is a proof, which a set that is bounded instead of tried makes of it."""
     session, certificate = proof
     broken = changed(certificate, seed)
     assert broken != certificate
     problem = refusal(session, broken)
     assert "\n" not in problem
-    # The only change that may do no harm: sets that are bounded although they were tried. Then nothing is left out.
-    harmless = seed % 8 == 2 and broken.tree.count(BOUNDED) > certificate.tree.count(BOUNDED)
-    assert problem or harmless
+    assert (problem == "") == is_proof_by_a_bound(session, certificate, broken)
+
+
+def test_what_is_bounded_hides_no_answer(proof: tuple[butfor.Session, Certificate]) -> None:
+    """However a tree is cut into branches that are said to be bounded: one of them has the answer, and is found."""
+    session, certificate = proof
+    random = np.random.default_rng(0)
+    count = len(certificate.edits)
+    for _ in range(20):
+        decided = random.permutation(count)[: random.integers(count + 1)].tolist()
+        tree = (*(node for edit in decided for node in (edit, BOUNDED)), BOUNDED)
+        assert "is said to be bounded and is not" in refusal(session, replace(certificate, below=None, tree=tree))
+    # The same with every single set a leaf of its own.
+    tree = [BOUNDED]
+    for edit in range(count):
+        tree = [edit, *tree, *tree]
+    assert "is said to be bounded and is not" in refusal(session, replace(certificate, below=None, tree=tuple(tree)))
 
 
 def refusal(session: butfor.Session, certificate: Certificate) -> str:

@@ -37,7 +37,15 @@ def test_help_and_version(capsys: Capture) -> None:
     [
         (["expalin"], 'Unknown command "expalin". Did you mean "explain"'),
         (["--frobnicate"], "frobnicate"),
+        (["explain", "--frobnicate", "3"], "Unknown option: --frobnicate. See: butfor explain --help"),
+        (["explain", "--frobnicate=3"], "Unknown option: --frobnicate. See: butfor explain --help"),
         (["explain", "--qwxyz", "3"], "Unknown option: --qwxyz. See: butfor explain --help"),
+        (
+            ["explain", "--certifcate"],
+            r"Unknown option: --certifcate. Did you mean --certificate\? See: butfor explain",
+        ),
+        (["explain", "--metod=greedy"], r"Unknown option: --metod. Did you mean --method\? See: butfor explain"),
+        (["explain", "--ot", "x"], r"Did you mean --out\?"),
         (["explain", "17"], "Unexpected argument '17'"),
         (["explain", "--limit", "x"], "--limit"),
         (["explain", "--limit", "0"], "--limit"),

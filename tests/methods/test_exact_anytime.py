@@ -264,13 +264,20 @@ def test_an_incumbent_that_does_not_hold_is_no_answer() -> None:
     assert min(seen["impossible"], seen["size 1"], seen["size 2"]) >= 5
 
 
-def test_where_the_budget_is_spent_bounds_still_say_what_they_can() -> None:
-    """Greedy takes everything; that no few deletions do it is known without asking the model."""
+def hub(layers: int, leaves: int, lead: float) -> tuple[gnn.GCN, Data]:
+    """Node 0 with so many neighbours, and a first class that is ahead by so much whatever they say."""
     torch.manual_seed(0)
-    leaves = 80
     data = undirected([(0, leaf) for leaf in range(1, leaves + 1)], torch.randn(leaves + 1, 3))
-    model = gnn.GCN(3, 8, 3, 2).eval()  # of two layers all sets would be bounded at once
-    model.convs[-1].bias.data += torch.tensor([50.0, 0.0])
+    model = gnn.GCN(3, 8, layers, 2).eval()
+    model.convs[-1].bias.data += torch.tensor([lead, 0.0])
+    return model, data
+
+
+@pytest.mark.parametrize(("layers", "lead"), [(3, 50.0), (2, 2.0)])
+def test_where_the_budget_is_spent_bounds_still_say_what_they_can(layers: int, lead: float) -> None:
+    """Greedy takes everything; that no few deletions do it is known without asking the model."""
+    leaves = 80
+    model, data = hub(layers, leaves, lead)
     result = butfor.explain(model, data, 0, budget=Budget(50))
     assert (result.status.value, result.evaluations) == ("unknown", 50)
     assert result.lower_bound > 10
@@ -278,3 +285,17 @@ def test_where_the_budget_is_spent_bounds_still_say_what_they_can() -> None:
     problem = Session.of(model, data).problem(0)
     sets = [random.permutation(leaves)[: int(result.lower_bound) - 1] for _ in range(2000)]
     assert not problem.ask(sets).reached.any()
+
+
+@pytest.mark.parametrize("limit", [1, 50])
+def test_of_two_layers_all_sets_are_bounded_at_once(limit: int) -> None:
+    """Then nothing is spent on an incumbent, and even one evaluation is enough to prove that there is no answer."""
+    leaves = 80
+    model, data = hub(2, leaves, 50.0)
+    result = butfor.explain(model, data, 0, budget=Budget(limit))
+    assert (result.status.value, result.lower_bound) == ("impossible", None)
+    assert result.evaluations <= min(limit, leaves // 16)
+    random = np.random.default_rng(0)
+    problem = Session.of(model, data).problem(0)
+    sets = [np.flatnonzero(random.random(leaves) < share) for share in np.linspace(0, 1, 2000)]
+    assert not replace(problem, oracle=problem.oracle.general).ask(sets).reached.any()

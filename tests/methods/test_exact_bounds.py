@@ -16,12 +16,12 @@ from torch_geometric.nn import GCN
 import butfor
 from butfor.methods.exact import Tuning
 from butfor.oracle.gcn.oracle import GCNOracle
-from butfor.problem.budget import Budget
+from butfor.problem.budget import UNLIMITED, Budget
 from butfor.problem.goal import Goal
 from butfor.session import Session
 from larger_graphs import star
 from proofs import ALWAYS, EVERY, NEVER, clear, compare, without_close
-from truth import Case, Pair, larger_case, random_case, random_model, solve
+from truth import Case, Pair, larger_case, random_case, random_model, solve, subsets
 
 if TYPE_CHECKING:
     from butfor.oracle.base import Influence
@@ -165,34 +165,49 @@ def test_budget_that_ends_with_the_first_size() -> None:
     assert result.evaluations <= limit
 
 
-def nearly_equal(seed: int, size: float) -> tuple[GCN, Data]:
+def nearly_equal(seed: int, size: float, layers: int) -> tuple[GCN, Data]:
     """Two classes of nearly the same large score, in single precision: what the model says is the truth."""
     random = np.random.default_rng(seed)
-    a, b = random.normal(size=16) + 2, random.normal(size=16) * 1e-4
-    pairs = [(0, leaf) for leaf in range(1, 16)]
+    a, b = random.normal(size=11) + 2, random.normal(size=11) * 1e-4
+    pairs = [(0, leaf) for leaf in range(1, 11)]
     edge_index = torch.tensor([*pairs, *(pair[::-1] for pair in pairs)]).T.contiguous()
     data = Data(x=torch.from_numpy(np.stack([a, a, a, b], axis=1)).float(), edge_index=edge_index)
-    model = GCN(4, 4, 1, 2).eval()
+    model = GCN(4, 4, layers, 2, act=None).eval()
     with torch.no_grad():
+        for conv in model.convs[:-1]:
+            conv.lin.weight[:] = torch.eye(4)
         # The same sum, rounded in two ways.
         weights = [[size, 0.0, 0.0, 1.0], [0.3 * size, 0.3 * size, 0.4 * size, -1.0]]
-        model.convs[0].lin.weight[:] = torch.tensor(weights)
-        model.convs[0].bias[:] = torch.tensor([2e-7 * size, 0.0])
+        model.convs[-1].lin.weight[:] = torch.tensor(weights)
+        model.convs[-1].bias[:] = torch.tensor([2e-7 * size, 0.0])
     return model, data
 
 
-def test_bounds_leave_room_for_the_rounding_of_large_scores(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How scores are rounded depends on the processor, so not every seed shows what this room is for."""
-    saved = 0
-    for seed, size in itertools.product(range(2, 10), (1e4, 1e5)):
-        model, data = nearly_equal(seed, size)
-        plain, bounded = (
-            butfor.explain(model, data, 0, butfor.Exact(tuning=tuning), budget=ENOUGH) for tuning in (NEVER, ALWAYS)
-        )
-        assert bounded.found or not plain.found
-        with monkeypatch.context() as patch:
-            patch.setattr("butfor.methods.exact.SLACK", 0.0)
-            without = butfor.explain(model, data, 0, butfor.Exact(tuning=ALWAYS))
-        saved += plain.status.value == "optimal" and without.status.value == "impossible"
+@pytest.mark.parametrize("layers", [1, 2])
+def test_bounds_leave_room_for_the_rounding_of_large_scores(layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In float64 no set reaches the goal, in float32 some do: the model's word counts, and bounds must not deny it.
+
+    How scores are rounded depends on the processor, so the truth is what the model says of every set here, and which
+    seeds show what the room is for is not known beforehand.
+    """
+    seen: Counter[str] = Counter()
+    for seed, size in itertools.product(range(8), (1e4, 1e5)):
+        model, data = nearly_equal(seed, size, layers)
+        problem = Session.of(model, data).problem(0)
+        sets = subsets(len(problem.edits))
+        by_model = replace(problem, oracle=problem.oracle.general)
+        reached = by_model.ask([np.flatnonzero(chosen) for chosen in sets]).reached
+        truth = ("optimal", int(sets.sum(axis=1)[reached].min())) if reached.any() else ("impossible", None)
+        # Bounds count as evaluations, and so many take more than trying all sets would: no limit ends the search.
+        for tuning in (NEVER, ALWAYS):
+            result = butfor.explain(model, data, 0, butfor.Exact(tuning=tuning), budget=UNLIMITED)
+            assert (result.status.value, result.size) == truth, (seed, size, tuning)
+        seen[truth[0]] += 1
+        if reached.any():
+            with monkeypatch.context() as patch:
+                patch.setattr("butfor.methods.exact.SLACK", 0.0)
+                without = butfor.explain(model, data, 0, butfor.Exact(tuning=ALWAYS), budget=UNLIMITED)
+            seen["saved"] += (without.status.value, without.size) != truth
+    assert seen["optimal"] >= 5
     # Without that room the bounds would prove what is not true.
-    assert saved
+    assert seen["saved"] >= 1

@@ -20,8 +20,8 @@ from votes import path
 
 # Layers of which nothing is known here, or that are put together in a way that is not followed.
 NOT_FOLLOWED = {
-    *("ChebConv", "ChebConv, edge_weight", "SGConv", "SGConv, cached", "TAGConv", "TAGConv, edge_weight"),
-    *("APPNP", "APPNP, cached", "ARMAConv", "PNA", "PNA, edge_attr", "EdgeConv", "EdgeConv, mean"),
+    *("ChebConv", "ChebConv, edge_weight", "TAGConv", "TAGConv, edge_weight"),
+    *("ARMAConv", "PNA", "PNA, edge_attr", "EdgeConv", "EdgeConv, mean"),
     *("CGConv, edge_attr", "NNConv, edge_attr", "a layer of one's own", "RGCN, edge_type", "PointNet, pos"),
     *("GraphSAGE, edges turned around", "jumping knowledge, max", "jumping knowledge, lstm", "counts"),
     *("PyG's GraphSAGE", "PyG's GAT", "PyG's PNA", "PyG's EdgeCNN"),

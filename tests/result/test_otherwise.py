@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 import butfor
 from butfor.errors import InputError, StoreError
 from butfor.result.counterfactual import Counterfactual
-from butfor.testing import random_problem
+from butfor.testing import links, random_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 OTHER = butfor.EditSpace(add=butfor.Within(2))
 
@@ -55,19 +60,33 @@ def test_it_is_what_a_search_of_that_edit_space_finds(results: list[tuple[Counte
         assert result.otherwise == butfor.explain(model, data, result.target, space=OTHER)
 
 
-def test_what_the_note_says_follows_from_both(results: list[tuple[Counterfactual, Counterfactual]]) -> None:
-    said = {
+def notes(results: Iterable[Counterfactual]) -> dict[tuple[str, str], str]:
+    """What is said of each two statuses: of the result, and of that in the other edit space."""
+    return {
         (result.status.value, result.otherwise.status.value): result.note
-        for _, result in results
+        for result in results
         if result.otherwise is not None
     }
-    assert {"impossible"} <= {first for first, _ in said} <= {"impossible", "unknown"}
+
+
+def test_what_the_note_says_follows_from_both(results: list[tuple[Counterfactual, Counterfactual]]) -> None:
+    said = notes(result for _, result in results)
+    model, data = random_problem(6)
+    said |= notes(butfor.explain(model, data, range(8), otherwise=OTHER))
+    # With little to spend less is proved, and with very little less is found.
+    for seed, limit in itertools.product(range(4), (200, 20)):
+        model, data = random_problem(seed, nodes=10)
+        said |= notes(butfor.explain(model, data, range(10), otherwise=OTHER, budget=butfor.Budget(limit)))
+    nothing = butfor.EditSpace(protected=links(data))
+    said |= notes(butfor.explain(model, data, range(10), otherwise=nothing, budget=butfor.Budget(5)))
+    assert {*said} == {*itertools.product(("impossible", "unknown"), ("optimal", "found", "impossible", "unknown"))}
     for (first, second), note in said.items():
         assert ("No deletions do it" in note) == (first == "impossible")
         assert ("No deletions were found that do it" in note) == (first == "unknown")
         assert ("a counterfactual of" in note) == (second in ("optimal", "found"))
         assert ("it is proved that none costs less" in note) == (second == "optimal")
         assert ("it is proved that nothing does" in note) == (second == "impossible")
+        assert ("nor was anything found" in note) == (second == "unknown")
 
 
 def test_it_survives_a_file(results: list[tuple[Counterfactual, Counterfactual]]) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 import warnings
 from contextlib import contextmanager
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +28,9 @@ EXTRAS = {
 }
 
 WRONG_INPUT, PIPE_CLOSED = 2, 141
+
+# How much two words have in common (0 to 1) if one may be the other mistyped: --ot is --out.
+ALIKE = 0.75
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -91,16 +96,30 @@ def _run(argv: Sequence[str]) -> int:
 
 def _usage_error(problem: Exception, argv: Sequence[str]) -> str:
     """What is wrong with the command line, in one line, and where to get help."""
-    from cyclopts import UnusedCliTokensError
+    from cyclopts import UnknownOptionError, UnusedCliTokensError
 
     from butfor.cli.app import COMMANDS
 
-    message = str(problem).strip()
+    message = " ".join(str(problem).split())
+    if isinstance(problem, UnknownOptionError):
+        message = _without_far_guess(message, problem.token.keyword or problem.token.value)
     if isinstance(problem, UnusedCliTokensError) and problem.unused_tokens:
         message = f"Unexpected argument {problem.unused_tokens[0]!r}."
     command = f" {argv[0]}" if argv and argv[0] in COMMANDS else ""
     stop = "" if message.endswith((".", "?")) else "."
-    return f"{' '.join(message.split())}{stop} See: butfor{command} --help"
+    return f"{message}{stop} See: butfor{command} --help"
+
+
+def _without_far_guess(message: str, option: str) -> str:
+    """The message about an unknown option without the one that it suggests, if the two are not much alike.
+
+    Cyclopts compares them with their dashes, which all options share: --frobnicate would be a --certificate.
+    """
+    guess = re.search(r" Did you mean --(\S+)\?$", message)
+    if guess is None:
+        return message
+    alike = SequenceMatcher(None, option.lstrip("-"), guess.group(1)).ratio() >= ALIKE
+    return message if alike else message[: guess.start()]
 
 
 def _fail(message: str, code: int) -> int:

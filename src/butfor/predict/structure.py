@@ -26,6 +26,7 @@ __all__ = ["Symbol", "followed"]
 
 # Layers that read, for each node, what its edges bring and nothing else.
 LAYERS = (
+    gnn.APPNP,
     gnn.GATConv,
     gnn.GATv2Conv,
     gnn.GCNConv,
@@ -34,6 +35,7 @@ LAYERS = (
     gnn.GraphConv,
     gnn.ResGatedGraphConv,
     gnn.SAGEConv,
+    gnn.SGConv,
     gnn.TransformerConv,
 )
 

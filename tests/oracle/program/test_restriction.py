@@ -19,10 +19,12 @@ from butfor.oracle.program.trace import Untraceable
 from gnns import LOCAL
 from program_cases import EXACT, kind_case
 
-# Models of which the whole graph's program serves: row by row, and nothing chosen by where it stands.
+# Models of which the whole graph's program serves. It is recorded only if the code shows that messages along edges are
+# all that reaches a node, so it serves no layers that `predict/structure.py` does not know.
 SERVED = (
     "GCN", "GCN, edge_weight", "GraphSAGE, mean", "GraphSAGE, max", "GraphSAGE, sum", "GAT", "GATv2", "GIN",
-    "GINE, edge_attr", "GraphConv", "GraphConv, edge_weight", "TransformerConv", "batch norm",
+    "GINE, edge_attr", "GraphConv", "GraphConv, edge_weight", "TransformerConv", "batch norm", "SGConv",
+    "SGConv, cached", "APPNP", "APPNP, cached",
 )  # fmt: skip
 
 
