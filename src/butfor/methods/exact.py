@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, combinations, product
@@ -44,8 +45,11 @@ BOUNDS_PER_EVALUATION = 4
 # And so does bounding the margin of all sets of so many edits: a bound for 400 edits takes about 0.5 ms.
 MARGINS_PER_EVALUATION = 16
 
-# How often something is bounded before the clock is looked at.
-MOST_BOUNDED = 256
+# How often something is bounded before the clock is looked at: at first, and how many seconds are too long.
+FIRST_BOUNDED, LONG_STEP = 16, 0.05
+
+# Evaluations that are spent on small sets before an incumbent is looked for, where the oracle sifts them.
+HEAD_START = 256
 
 # How much more work a size takes than the one before it where bounds cut most of its sets. It only decides whether to
 # look for more decisive answers; on BA-Shapes the median lies between 12 and 20.
@@ -56,6 +60,9 @@ SLACK = 1e-4
 
 # How long a proof may take to be written down, where the budget has no limit in seconds.
 PROOF_SECONDS = 20.0
+
+# An oracle that answers so many at once takes microseconds for each.
+QUICK_BATCH = 4096
 
 # Further candidates handed over in case the whole graph refutes the first.
 SPARE = 8
@@ -157,7 +164,8 @@ class _Search:
         self.cheapest = np.concatenate([[0.0], np.cumsum(np.sort(self.costs))[: self.largest_size], [math.inf]])
         # The margin that each single edit leaves, where it was tried: the most promising are tried first.
         self.single = np.zeros(len(problem.edits))
-        self.work = 0  # evaluations that the last size took
+        self.work, self.seconds = 0, 0.0  # evaluations and time that the last size took
+        self.head_start = HEAD_START  # evaluations before an incumbent is looked for
         self.incumbent = method.incumbent or Descent(method.width)
         self.has_incumbent = False  # or it was looked for
         self.reserve: tuple[tuple[int, ...], ...] = ()
@@ -193,7 +201,15 @@ class _Search:
     @cached_property
     def has_sieve(self) -> bool:
         """Whether the oracle searches by itself for sets that are not ruled out."""
+        if self.problem.edits.keep_connected and len(self.problem.edits.added.edit):
+            # It leaves out edits that the model does not see.
+            return False
         return self.problem.sieve(self.edits[:0], 0, math.inf, 0.0) is not None
+
+    def sieve_pays(self, count: int, size: int) -> bool:
+        """Whether there are enough sets of at most this size, and the oracle can sift them."""
+        sets = math.comb(count, min(size, (count + 1) // 2))
+        return sets >= self.tuning.bounding_pays and self.has_sieve
 
     def bounding_pays(self, count: int, size: int) -> bool:
         """Whether there are so many sets of at most this size that it pays to bound the influence of their edits."""
@@ -213,7 +229,11 @@ class _Search:
             if not self.has_incumbent and not self._incumbent_can_wait(size):
                 if bounds_margin and not self.hits and self._stays_clear((), self.edits, self.largest_size):
                     return Proposal(exhausted=True)
-                self._find_incumbent()
+                if self._proved_early(size):
+                    done = size
+                elif not self.hits:
+                    self._find_incumbent()
+                self.has_incumbent |= bool(self.hits)
                 continue
             if not self.hits and not tried_to_rule_out and size > 1 and self.bounding_pays(len(self.edits), size):
                 tried_to_rule_out = True
@@ -243,10 +263,13 @@ class _Search:
         A method that has its answers within a known number of evaluations can wait as long as these are left: trying
         small sets is as quick, and often all that is needed.
         """
-        most = self.incumbent.most_evaluations(len(self.problem.edits))
-        if most is None or self.bounding_pays(len(self.edits), size) or self.meter.seconds_left is not None:
+        most, sets = self.incumbent.most_evaluations(len(self.problem.edits)), math.comb(len(self.edits), size)
+        if most is None or self.bounding_pays(len(self.edits), size):
             return False
-        return self.meter.left is None or self.meter.left >= math.comb(len(self.edits), size) + most
+        if self.meter.seconds_left is not None:
+            # Where an evaluation takes microseconds, so many take no time.
+            return self.largest_chunk >= QUICK_BATCH and sets <= self.tuning.bounding_pays
+        return self.meter.left is None or self.meter.left >= sets + most
 
     def _worth_trying(self, size: int) -> bool:
         """Whether sets of this size are worth a try."""
@@ -255,10 +278,14 @@ class _Search:
         if self.cheapest[size] < self._limit(strict=True):
             return True
         # Nothing cheaper can come. What may come is as cheap and more decisive, if all of it can be seen.
-        if not self._may_tie(size) or self.meter.left is None:
-            return self._may_tie(size)
-        fits = math.comb(len(self.edits), size) <= self.meter.left
-        return fits or (GROWTH * self.work <= self.meter.left and self.has_bounds)
+        if not self._may_tie(size):
+            return False
+        sets, left, seconds = math.comb(len(self.edits), size), self.meter.left, self.meter.seconds_left
+        fits = left is None or sets <= left or (GROWTH * self.work <= left and self.has_bounds)
+        if seconds is None or not fits:
+            return fits
+        each = self.seconds / max(self.work, 1)
+        return sets * each <= seconds or (GROWTH * self.seconds <= seconds and self.has_bounds)
 
     def _may_tie(self, size: int) -> bool:
         return size <= self.largest_size and self.cheapest[size] <= self._limit()
@@ -267,6 +294,19 @@ class _Search:
         # Sums of the same costs in another order differ by rounding, but never by an edit.
         room = self.problem.edits.rounding(self.best_cost)
         return self.best_cost - room if strict else self.best_cost + room
+
+    def _proved_early(self, size: int) -> bool:
+        """Whether a small size is proved before an incumbent is found, where that is quicker than finding one."""
+        if not self.sieve_pays(len(self.edits), max(size, 2)) or self.head_start <= 0:
+            return False
+        whole, before = self.problem, self.meter.evaluations
+        self.problem = replace(whole, meter=self.meter.part(self.head_start))
+        proved = self._prove(size)
+        self.problem = whole
+        self.head_start -= self.meter.evaluations - before
+        if not proved:
+            self.head_start = 0
+        return proved
 
     def _find_incumbent(self) -> None:
         """Find a first answer, with all that is left if need be: an answer is worth more than a bound."""
@@ -357,11 +397,11 @@ class _Search:
         # What an incumbent found on the way rules out counts from the next size on: how the sets are cut into chunks
         # must not make a difference.
         limit = self._limit()
-        before = self.meter.evaluations
+        before, began = self.meter.evaluations, time.monotonic()
         affordable = self.edits[self.costs <= limit - self.cheapest[size - 1]]
-        if self.bounding_pays(len(affordable), size) and self.has_sieve:
+        if self.sieve_pays(len(affordable), size):
             done = self._sift(affordable, size, limit, until_hit)
-            self.work = self.meter.evaluations - before
+            self.work, self.seconds = self.meter.evaluations - before, time.monotonic() - began
             return done
         root = Branch((), 0.0, math.nan, self._ordering((), affordable, size), 0)
         bounded = root.ordering.limits is not None
@@ -383,7 +423,7 @@ class _Search:
                 continue
             width = BLOCK if bounded else 1
             blocks += [branches[i : i + width] for i in range(0, len(branches), width)][::-1]
-        self.work = self.meter.evaluations - before
+        self.work, self.seconds = self.meter.evaluations - before, time.monotonic() - began
         return True
 
     def _sift(self, edits: NDArray[np.int64], size: int, limit: float, until_hit: bool) -> bool:
@@ -391,10 +431,13 @@ class _Search:
         order = edits[np.lexsort([edits, self.single[edits] / self.problem.edits.costs[edits]])]
         sieve = self.problem.sieve(order, size, limit, self._needed)
         assert sieve is not None
+        most = FIRST_BOUNDED
         while not self.meter.spent:
-            left = self.meter.left
-            sieved = sieve.next(MOST_BOUNDED if left is None else min(left, MOST_BOUNDED))
+            left, began = self.meter.left, time.monotonic()
+            sieved = sieve.next(most if left is None else min(left, most))
             self.meter.count(sieved.bounded)
+            # The clock is looked at a few times a second.
+            most = 2 * most if time.monotonic() - began < LONG_STEP else max(most // 2, 1)
             for start in range(0, len(sieved.candidates), self.largest_chunk):
                 left = self.meter.left
                 end = min(start + self.largest_chunk, len(sieved.candidates))

@@ -65,6 +65,13 @@ class Meter:
         half = Budget(None if left is None else left // 2 or 1, None if seconds is None else seconds / 2 or 1e-9)
         return Meter(half, parent=self)
 
+    def part(self, evaluations: int) -> Meter:
+        """A meter for a part of this search, which may spend so many evaluations of what is left."""
+        left = self.left
+        most = evaluations if left is None else min(evaluations, left)
+        seconds = self.seconds_left
+        return Meter(Budget(most or 1, None if seconds is None else seconds or 1e-9), parent=self)
+
     def restarted(self) -> Meter:
         """A meter whose time begins now, for a search that had to wait for its turn."""
         return Meter(self.budget, self.evaluations, parent=self)
