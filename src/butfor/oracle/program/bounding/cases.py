@@ -77,7 +77,7 @@ def set_status(t: Any, edit: int, status: int) -> None:
 
 @called
 def bound(t: Any, f: Any, work: Any, budget: int, largest: int) -> None:
-    """Bring all hulls up to date, for at most ``budget`` of the free edits; no search here has more than ``largest``."""
+    """Bring all hulls up to date, for at most ``budget`` of the free edits; the search begins with ``largest``."""
     t[CLOCK] += 1
     for unit in range(t[NUM_UNITS]):
         if _is_out_of_date(t, unit, budget):

@@ -54,13 +54,7 @@ def image(
     """Whatever a function gives for numbers from a to b, c to d and e to f; ``p`` and ``q`` are its parameters."""
     if code == WHERE:
         return _chosen(a, b, c, d, e, f)
-    if not (known(a, b)[0] == a and known(a, b)[1] == b):
-        return -np.inf, np.inf
-    if arity > 1 and not (known(c, d)[0] == c and known(c, d)[1] == d):
-        return -np.inf, np.inf
-    if a == -np.inf and b == np.inf:
-        return -np.inf, np.inf
-    if arity > 1 and c == -np.inf and d == np.inf:
+    if (a == -np.inf and b == np.inf) or (arity > 1 and c == -np.inf and d == np.inf):
         return -np.inf, np.inf
     if EQ <= code <= GE:
         return _compared(code, a, b, c, d, p != 0.0)

@@ -36,7 +36,6 @@ class Units(NamedTuple):
         owner: for each row that can change, who owns it; -1 where nobody needs it.
         steps, rows: the rows of each owner in the order in which they are computed.
         exported: whether other owners read such a row.
-        crosses: for each step, whether it reads rows of other owners that can change.
         unit_owner: the owner of each unit; units are in the order of their phases.
         begin, middle, end: it computes the rows from ``begin`` to ``end``; others read those from ``middle`` on.
         exact: whether it reads no row of another owner that can change.
@@ -57,7 +56,6 @@ class Units(NamedTuple):
     steps: Numbers
     rows: Numbers
     exported: NDArray[np.bool_]
-    crosses: NDArray[np.bool_]
     unit_owner: Numbers
     begin: Numbers
     middle: Numbers
@@ -196,20 +194,22 @@ class _Builder:
         self.compressed = np.append(compressed, -1)
         everyone = self.compressed[np.where(self.owners < len(compressed), self.owners, -1)]
         count, num_owners = len(unit_owner), int(owner.max()) + 1
-        reads = self._reads(everyone)
+        reading = self._reads(everyone)
         pairs = self._owner_edits(everyone)
-        counts = self._counts(pairs, everyone, step, row)
+        counted = self._counts(pairs, everyone, step, row)
         flat, number_out = self.layout.flat, self.values.numbers[id(self.out)]
         out = np.array([flat.start[number_out] + self.row * flat.width[number_out], flat.width[number_out]])
         by_owner = np.argsort(unit_owner, kind="stable")
+        reads_from, reads, reads_by = _lists(reading[0], count, reading[1], reading[2])
+        edits_from, edits = _lists(pairs[0], num_owners, pairs[1])
+        owners_from, owners = _lists(pairs[1], self.num_edits, pairs[0])
+        count_from, count_edits, counts = _lists(counted[0], len(step), counted[1], counted[2])
+        last = self.unit_at[int(everyone[self.first(self.out) + self.row]), self.phase[id(self.out)]]
         return Units(
-            everyone, step, row, self._is_read(step, row), self.crosses, unit_owner, begin, middle, end, exact,
-            *_lists(reads[0], count, reads[1], reads[2]),
-            np.searchsorted(unit_owner[by_owner], np.arange(num_owners + 1)), by_owner,
-            *_lists(pairs[0], num_owners, pairs[1]), *_lists(pairs[1], self.num_edits, pairs[0]),
-            *_lists(counts[0], len(step), counts[1], counts[2]),
-            self.edit_of[:-1], self.layout.present, out,
-            self.unit_at[(int(everyone[self.first(self.out) + self.row]), self.phase[id(self.out)])],
+            everyone, step, row, self._is_read(step, row), unit_owner, begin, middle, end, exact,
+            reads_from, reads, reads_by, np.searchsorted(unit_owner[by_owner], np.arange(num_owners + 1)), by_owner,
+            edits_from, edits, owners_from, owners, count_from, count_edits, counts,
+            self.edit_of[:-1], self.layout.present, out, last,
         )  # fmt: skip
 
     def _instructions(self) -> tuple[Numbers, ...]:
@@ -283,7 +283,8 @@ class _Builder:
         found: list[Numbers] = []
         for at, (step, value) in enumerate(self.pairs):
             every = np.arange(value.rows)
-            cone = np.zeros((len(step.receiver) if isinstance(step, Reduce) else value.rows, self.num_edits), dtype=bool)
+            entries = len(step.receiver) if isinstance(step, Reduce) else value.rows
+            cone = np.zeros((entries, self.num_edits), dtype=bool)
             if cone.size > MOST_PAIRS:
                 raise TooLarge
             owner = self.values.part(everyone, value)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from butfor.oracle.program.steps import Concat, Fold, Gather, Linear, Map, Pick, Reduce, Value, in_order, made
+from butfor.oracle.program.steps import Concat, Fold, Gather, Linear, Map, Reduce, Value, in_order, made
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -231,10 +231,8 @@ def _mark_whole_numbers(out: Value) -> None:
 
     def is_whole(value: Value) -> bool:
         if id(value) not in whole:
-            data = value.data
-            fixed = value.fixed and data is not None
-            with np.errstate(invalid="ignore"):
-                whole[id(value)] = bool(fixed and (np.abs(data) < 2**20).all() and (data == np.rint(data)).all())
+            data = value.data if value.fixed else None
+            whole[id(value)] = data is not None and bool(((np.abs(data) < 2**20) & (data == np.rint(data))).all())
         return whole[id(value)]
 
     for step, value in in_order(out):

@@ -99,13 +99,11 @@ def list_entries(t: Any, step: int, row: int, counted: bool) -> None:
 @kernel
 def is_there(t: Any, step: int, entry: int) -> bool:
     """Whether an entry is there before any edit."""
-    return t[t[PRESENT] + t[t[TABLE] + place(t, step, EDGE) + entry]] != 0  # type: ignore[no-any-return]
+    return t[t[PRESENT] + t[t[TABLE] + place(t, step, EDGE) + entry]] != 0
 
 
 @kernel
-def ends(
-    t: Any, f: Any, work: Any, step: int, entry: int, c: int, owner: int, wide: bool, level: int
-) -> tuple[float, float]:
+def ends(t: Any, work: Any, step: int, entry: int, c: int, owner: int, wide: bool, level: int) -> tuple[float, float]:
     """What an entry brings in a column."""
     a, table = t[t[INPUT] + 3 * step], t[t[TABLE] :]
     source = table[place(t, step, SOURCE) + entry]
@@ -113,14 +111,12 @@ def ends(
     i = t[t[START] + a] + source * t[t[STRIDE] + a] + c
     if t[t[ARITY] + step] == 1:
         return work[low, i], work[high, i]
-    first, last = factor(t, f, work, step, entry, c, owner, wide, level)
+    first, last = factor(t, work, step, entry, c, owner, wide, level)
     return product(work[low, i], work[high, i], first, last)
 
 
 @kernel
-def factor(
-    t: Any, f: Any, work: Any, step: int, entry: int, c: int, owner: int, wide: bool, level: int
-) -> tuple[float, float]:
+def factor(t: Any, work: Any, step: int, entry: int, c: int, owner: int, wide: bool, level: int) -> tuple[float, float]:
     """What multiplies it, or scores it."""
     b, m = t[t[INPUT] + 3 * step + 1], t[t[COLUMN] + 3 * step + 1]
     low, high = read(t, b, entry, owner, wide, level)
@@ -155,7 +151,7 @@ def sums(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool,
                 most[c] += last[c]
         else:
             for c in range(width):
-                x, y = ends(t, f, work, step, entry, c, owner, False, 0)
+                x, y = ends(t, work, step, entry, c, owner, False, 0)
                 least[c] += x
                 most[c] += y
     for c in range(width):
@@ -177,11 +173,11 @@ def _most_change(
     count = 0
     for k in range(t[SURE_COUNT] + t[MAYBE_COUNT]):
         entry = t[t[SURE] + k] if k < t[SURE_COUNT] else t[t[MAYBE] + k - t[SURE_COUNT]]
-        usual = ends(t, f, work, step, entry, c, owner, False, 0)
+        usual = ends(t, work, step, entry, c, owner, False, 0)
         falls = f[t[FALL] + count :]
         before = 0.0
         for level in range(1, case.level + 1):
-            worst = ends(t, f, work, step, entry, c, owner, True, level)
+            worst = ends(t, work, step, entry, c, owner, True, level)
             fall = worst[1] - usual[1] if upwards else usual[0] - worst[0]
             if not fall < np.inf:
                 return np.inf
@@ -190,7 +186,7 @@ def _most_change(
         if before > 0.0:
             _increments(falls, case.level)
             count += case.level
-    return largest(f[t[FALL] :], count, capacity)  # type: ignore[no-any-return]
+    return largest(f[t[FALL] :], count, capacity)
 
 
 @kernel
@@ -216,7 +212,7 @@ def _with_toggled(
         for k in range(t[MAYBE_COUNT]):
             entry = t[t[MAYBE] + k]
             there = is_there(t, step, entry)
-            first, last = ends(t, f, work, step, entry, c, owner, wide and not there, case.level)
+            first, last = ends(t, work, step, entry, c, owner, wide and not there, case.level)
             slot = t[t[SLOT] + t[t[EDIT_OF] + t[t[TABLE] + place(t, step, EDGE) + entry]]]
             brought = last if upwards else first
             effect = -brought if there else brought
@@ -245,7 +241,7 @@ def extremes(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: b
     begin(t, f, work[BASE], step, row, work[low, o : o + width])
     wide = wide and capacity > 0
     if t[MAYBE_COUNT] == 0 and not wide:
-        _usual_extremes(t, f, work, step, o, owner, low, high)
+        _usual_extremes(t, work, step, o, owner, low, high)
         return
     lost = most_lost(t, f, step, case)
     turned = t[t[CODE] + step] == AMIN
@@ -256,7 +252,7 @@ def extremes(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: b
 
 
 @kernel
-def _usual_extremes(t: Any, f: Any, work: Any, step: int, o: int, owner: int, low: int, high: int) -> None:
+def _usual_extremes(t: Any, work: Any, step: int, o: int, owner: int, low: int, high: int) -> None:
     """Whole rows at a time, where all entries are as usual."""
     a, width, turned = t[t[INPUT] + 3 * step], t[t[WIDTH] + t[t[OUT] + step]], t[t[CODE] + step] == AMIN
     least, most = work[low, o : o + width], work[high, o : o + width]
@@ -311,8 +307,8 @@ def _extreme(
     for k in range(sure + t[MAYBE_COUNT]):
         entry = t[t[SURE] + k] if k < sure else t[t[MAYBE] + k - sure]
         there = k < sure or is_there(t, step, entry)
-        before = ends(t, f, work, step, entry, c, owner, False, 0)
-        after = ends(t, f, work, step, entry, c, owner, wide, case.level) if wide else before
+        before = ends(t, work, step, entry, c, owner, False, 0)
+        after = ends(t, work, step, entry, c, owner, wide, case.level) if wide else before
         if turned:
             before, after = (-before[1], -before[0]), (-after[1], -after[0])
         if not (np.isfinite(before[0]) and np.isfinite(after[0]) and np.isfinite(after[1]) and np.isfinite(before[1])):

@@ -67,11 +67,11 @@ def row(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool, 
     elif kind == LINEAR:
         _linear(t, f, work, step, row, owner, wide, level)
     elif kind == PICK:
-        _pick(t, f, work, step, row, owner, wide, level)
+        _pick(t, work, step, row, owner, wide, level)
     elif kind == FOLD:
-        _fold(t, f, work, step, row, owner, wide, level)
+        _fold(t, work, step, row, owner, wide, level)
     else:
-        _copy(t, f, work, step, row, owner, wide, level)
+        _copy(t, work, step, row, owner, wide, level)
 
 
 @kernel
@@ -141,7 +141,7 @@ def _linear(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bo
 
 
 @kernel
-def _pick(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool, level: int) -> None:
+def _pick(t: Any, work: Any, step: int, row: int, owner: int, wide: bool, level: int) -> None:
     low, high = (LOW, HIGH) if wide else (USUAL_LOW, USUAL_HIGH)
     value, table = t[t[OUT] + step], t[t[TABLE] :]
     which, column, inputs = place(t, step, flat.WHICH), place(t, step, flat.COLUMN), place(t, step, flat.INPUTS)
@@ -154,7 +154,7 @@ def _pick(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool
 
 
 @kernel
-def _fold(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool, level: int) -> None:
+def _fold(t: Any, work: Any, step: int, row: int, owner: int, wide: bool, level: int) -> None:
     low, high = (LOW, HIGH) if wide else (USUAL_LOW, USUAL_HIGH)
     value, a, code = t[t[OUT] + step], t[t[INPUT] + 3 * step], t[t[CODE] + step]
     width, inner, groups = t[t[WIDTH] + value], t[t[WIDTH] + a], place(t, step, flat.GROUPS)
@@ -186,7 +186,7 @@ def _fold(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool
 
 
 @kernel
-def _copy(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool, level: int) -> None:
+def _copy(t: Any, work: Any, step: int, row: int, owner: int, wide: bool, level: int) -> None:
     """Rows of other values: gathers and concatenations."""
     low, high = (LOW, HIGH) if wide else (USUAL_LOW, USUAL_HIGH)
     value = t[t[OUT] + step]

@@ -63,13 +63,13 @@ def smallest_of_some(values: Any, count: int, least: int, most: int) -> float:
     negative = 0
     for k in range(count):
         negative += values[k] < 0.0
-    return smallest(values, count, min(max(negative, least), most))  # type: ignore[no-any-return]
+    return smallest(values, count, min(max(negative, least), most))
 
 
 @kernel
 def largest(values: Any, count: int, number: int) -> float:
     """The sum of the ``number`` largest of some values that were stored with their signs turned."""
-    return -smallest(values, count, number)  # type: ignore[no-any-return]
+    return -smallest(values, count, number)
 
 
 @kernel
@@ -81,4 +81,4 @@ def rank(values: Any, count: int, number: int) -> float:
     found = values[0]
     for k in range(1, number):
         found = max(found, values[k])
-    return found  # type: ignore[no-any-return]
+    return found

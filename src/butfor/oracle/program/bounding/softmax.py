@@ -77,7 +77,7 @@ def softmax(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bo
 
 @kernel
 def _entry(t: Any, k: int) -> int:
-    return t[t[SURE] + k] if k < t[SURE_COUNT] else t[t[MAYBE] + k - t[SURE_COUNT]]  # type: ignore[no-any-return]
+    return t[t[SURE] + k] if k < t[SURE_COUNT] else t[t[MAYBE] + k - t[SURE_COUNT]]
 
 
 @kernel
@@ -85,8 +85,8 @@ def _weigh(t: Any, f: Any, work: Any, step: int, c: int, owner: int, wide: bool,
     """The ends of each weight, usual and wide, all divided by the largest; whether they are known."""
     shift, weights = -np.inf, f[t[WEIGHT] :]
     for k in range(t[SURE_COUNT] + t[MAYBE_COUNT]):
-        usual = factor(t, f, work, step, _entry(t, k), c, owner, False, 0)
-        worst = factor(t, f, work, step, _entry(t, k), c, owner, wide, case.level) if wide else usual
+        usual = factor(t, work, step, _entry(t, k), c, owner, False, 0)
+        worst = factor(t, work, step, _entry(t, k), c, owner, wide, case.level) if wide else usual
         weights[4 * k], weights[4 * k + 1] = usual
         weights[4 * k + 2], weights[4 * k + 3] = worst
         for n in range(4):
@@ -100,14 +100,14 @@ def _weigh(t: Any, f: Any, work: Any, step: int, c: int, owner: int, wide: bool,
 
 @kernel
 def _brought(
-    t: Any, f: Any, work: Any, step: int, entry: int, c: int, owner: int, wide: bool, level: int, turned: bool
+    t: Any, work: Any, step: int, entry: int, c: int, owner: int, wide: bool, level: int, turned: bool
 ) -> float:
     """The lower end of what an entry brings; turned, the upper end with its sign turned."""
     a = t[t[INPUT] + 3 * step]
     source = t[t[TABLE] + place(t, step, SOURCE) + entry]
     low, high = read(t, a, source, owner, wide, level)
     i = t[t[START] + a] + source * t[t[STRIDE] + a] + c
-    return -work[high, i] if turned else work[low, i]  # type: ignore[no-any-return]
+    return -work[high, i] if turned else work[low, i]
 
 
 @kernel
@@ -120,10 +120,10 @@ def _least_mean(
     least, most = np.inf, -np.inf
     total = weight = 0.0
     for k in range(count):
-        usual = _brought(t, f, work, step, _entry(t, k), c, owner, False, 0, turned)
+        usual = _brought(t, work, step, _entry(t, k), c, owner, False, 0, turned)
         worst = usual
         if wide:
-            worst = min(worst, _brought(t, f, work, step, _entry(t, k), c, owner, True, case.level, turned))
+            worst = min(worst, _brought(t, work, step, _entry(t, k), c, owner, True, case.level, turned))
         if not (np.isfinite(usual) and np.isfinite(worst)):
             return -np.inf
         f[t[VALUE] + 2 * k], f[t[VALUE] + 2 * k + 1] = usual, worst
@@ -145,10 +145,10 @@ def _least_mean(
 @kernel
 def _is_single(t: Any, f: Any, count: int) -> bool:
     """Whether each weight is a single number."""
+    single = True
     for k in range(count):
-        if f[t[WEIGHT] + 4 * k] != f[t[WEIGHT] + 4 * k + 1]:
-            return False
-    return True
+        single &= f[t[WEIGHT] + 4 * k] == f[t[WEIGHT] + 4 * k + 1]
+    return single
 
 
 @kernel
@@ -179,4 +179,4 @@ def _is_confirmed(t: Any, f: Any, step: int, wide: bool, case: Any, capacity: in
         total -= largest(f[t[FALL] :], falling, capacity)
     if t[MAYBE_COUNT] > 0:
         total += smallest_of_some(f[t[EFFECT] :], t[OPEN_COUNT], case.least, case.most)
-    return total > LOST_DIGITS * size  # type: ignore[no-any-return]
+    return total > LOST_DIGITS * size

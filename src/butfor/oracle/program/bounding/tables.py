@@ -98,7 +98,7 @@ def begin(t: Any, f: Any, base: Any, step: int, row: int, out: Any) -> None:
 @kernel
 def place(t: Any, step: int, name: int) -> int:
     """Where one of the tables of a step begins, in ``TABLE``."""
-    return t[t[PLACE] + NUM_TABLES * step + name]  # type: ignore[no-any-return]
+    return t[t[PLACE] + NUM_TABLES * step + name]
 
 
 @kernel
