@@ -36,6 +36,9 @@ def compile_kernels(kind: str) -> None:
     problem.gradient()
     problem.influence((), edits, 2)
     problem.margin_bound((), edits, 2, 0.0)
+    sieve = problem.sieve(edits, 2, np.inf, 0.0)
+    if sieve is not None:
+        sieve.next(1)
 
 
 if __name__ == "__main__":
