@@ -17,7 +17,7 @@ import pytest
 import butfor
 from butfor.edits.space import EditSpace
 from butfor.errors import InputError
-from butfor.methods.exact import _Search
+from butfor.methods.proof import Proof
 from butfor.oracle.gcn.oracle import GCNOracle
 from butfor.testing import links, random_problem
 from method_list import ALL, VARIANTS
@@ -217,7 +217,7 @@ def test_broken_shortcut_is_caught(name: str, broken: Callable, monkeypatch: pyt
 
 def test_bound_that_is_too_high_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds raised by a half end the search too early: what is left untried is not so expensive."""
-    build = _Search.__init__
+    build = Proof.__init__
 
     def inflated(self, *given) -> None:
         build(self, *given)
@@ -225,6 +225,6 @@ def test_bound_that_is_too_high_is_caught(monkeypatch: pytest.MonkeyPatch) -> No
 
     cases = clear("GCN", range(40))
     compare(cases)
-    monkeypatch.setattr(_Search, "__init__", inflated)
+    monkeypatch.setattr(Proof, "__init__", inflated)
     with pytest.raises(AssertionError):
         compare(cases)

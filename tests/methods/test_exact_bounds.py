@@ -205,7 +205,7 @@ def test_bounds_leave_room_for_the_rounding_of_large_scores(layers: int, monkeyp
         seen[truth[0]] += 1
         if reached.any():
             with monkeypatch.context() as patch:
-                patch.setattr("butfor.methods.exact.SLACK", 0.0)
+                patch.setattr("butfor.methods.proof.SLACK", 0.0)
                 without = butfor.explain(model, data, 0, butfor.Exact(tuning=ALWAYS), budget=UNLIMITED)
             seen["saved"] += (without.status.value, without.size) != truth
     assert seen["optimal"] >= 5

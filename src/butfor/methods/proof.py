@@ -1,0 +1,363 @@
+"""The proof that no set of a size reaches the goal: every set is tried, or ruled out together with others."""
+
+from __future__ import annotations
+
+import math
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from butfor.methods.branching import Branch, Ordering
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from butfor.oracle.base import Influence, Sieved
+    from butfor.problem.budget import Meter
+    from butfor.problem.problem import Problem
+
+__all__ = ["Proof", "Tuning"]
+
+# Branches that are followed together. It decides in which order sets are tried, so it is not for tuning.
+BLOCK = 256
+
+# Bounding four edits costs as much as one evaluation.
+BOUNDS_PER_EVALUATION = 4
+
+# And so does bounding the margin of all sets of so many edits: a bound for 400 edits takes about 0.5 ms.
+MARGINS_PER_EVALUATION = 16
+
+# Room for the rounding of logits, relative to the largest, where margins are compared with a bound.
+SLACK = 1e-4
+
+# How often something is bounded before the clock is looked at: at first, and how many seconds are too long.
+FIRST_BOUNDED, LONG_STEP = 16, 0.05
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What makes the search quicker or slower; the answer does not depend on it.
+
+    Attributes:
+        bounding_pays: edits are bounded if there are at least this many of them, or four times this many sets: with
+            fewer, trying is quicker.
+        margins_pay: the margin of a branch is bounded if it has at least this many sets.
+        first_chunk: edit sets in the first question to the oracle: few, so that the clock is looked at early.
+        largest_chunk: edit sets in the largest question.
+    """
+
+    bounding_pays: int = 1024
+    margins_pay: int = 256
+    first_chunk: int = 1024
+    largest_chunk: int = 65_536
+
+
+class Proof:
+    """What was found, and what is proved, size by size.
+
+    For each size the oracle's own search sifts the sets where it has one (`Oracle.sieve`). Elsewhere branches grow one
+    edit at a time, and those are cut whose margin exceeds all that the rest of their edits could do.
+
+    Attributes:
+        problem: the question, with its meter.
+        edits: those that can matter.
+        costs: what each of them costs.
+        largest_size: the largest set that is allowed.
+        cheapest: the cost of the cheapest set of each size; none is larger than the largest.
+        single: the margin that each single edit leaves, where it was tried: the most promising are tried first.
+        work, seconds: evaluations and time that the last size took.
+        best_cost: of the sets that reach the goal.
+        hits: these sets: cost, margin and edits.
+    """
+
+    def __init__(self, problem: Problem, tuning: Tuning, threads: int) -> None:
+        self.problem, self.tuning, self.threads = problem, tuning, threads
+        relevant = problem.oracle.relevant(problem.edits)
+        if problem.edits.keep_connected and len(problem.edits.added.edit):
+            # An edge that the model does not see may be what holds the rest together.
+            relevant[:] = True
+        self.edits = np.flatnonzero(relevant)
+        self.costs = problem.edits.costs[self.edits]
+        most = problem.edits.max_edits
+        self.largest_size = len(self.edits) if most is None else min(most, len(self.edits))
+        self.cheapest = np.concatenate([[0.0], np.cumsum(np.sort(self.costs))[: self.largest_size], [math.inf]])
+        self.single = np.zeros(len(problem.edits))
+        self.work, self.seconds = 0, 0.0
+        self.best_cost = math.inf
+        self.hits: list[tuple[float, float, tuple[int, ...]]] = []
+        self.largest_chunk = min(tuning.largest_chunk, problem.oracle.batch_size(problem.edits))
+        self._chunk = min(tuning.first_chunk, self.largest_chunk)
+
+    @contextmanager
+    def on(self, meter: Meter) -> Iterator[None]:
+        """Go on with another meter for a while."""
+        whole, self.problem = self.problem, replace(self.problem, meter=meter)
+        try:
+            yield
+        finally:
+            self.problem = whole
+
+    @property
+    def meter(self) -> Meter:
+        """What is left to spend."""
+        return self.problem.meter
+
+    @cached_property
+    def classes(self) -> NDArray[np.int64]:
+        """Which edits are equivalent."""
+        if self.problem.edits.keep_connected:
+            # What is equivalent to the model need not be to the rest of the graph.
+            return np.arange(len(self.problem.edits))
+        return self.problem.oracle.equivalence_classes(self.problem.edits)
+
+    @cached_property
+    def has_bounds(self) -> bool:
+        """Whether branches can be bounded."""
+        return self.has_sieve or self.knows_influence
+
+    @cached_property
+    def knows_influence(self) -> bool:
+        """Whether the influence of each edit is bounded."""
+        return self.problem.influence((), self.edits[:0], 1) is not None
+
+    @cached_property
+    def has_sieve(self) -> bool:
+        """Whether the oracle searches by itself for sets that are not ruled out."""
+        if self.problem.edits.keep_connected and len(self.problem.edits.added.edit):
+            # It leaves out edits that the model does not see.
+            return False
+        return self.problem.sieve(self.edits[:0], 0, math.inf, 0.0) is not None
+
+    def sieve_pays(self, count: int, size: int) -> bool:
+        """Whether there are enough sets of at most this size, and the oracle can sift them."""
+        sets = math.comb(count, min(size, (count + 1) // 2))
+        return sets >= self.tuning.bounding_pays and self.has_sieve
+
+    def bounding_pays(self, count: int, size: int) -> bool:
+        """Whether there are so many sets of at most this size that it pays to bound the influence of their edits."""
+        sets = math.comb(count, min(size, (count + 1) // 2))
+        return count >= self.tuning.bounding_pays or sets >= 4 * self.tuning.bounding_pays
+
+    @cached_property
+    def knows_margins(self) -> bool:
+        """Whether the margin after many edits is bounded at once."""
+        return self.problem.margin_bound((), self.edits[:0], 0, 0.0) is not None
+
+    def stays_clear(self, chosen: tuple[int, ...], free: NDArray[np.int64], more: int) -> bool:
+        """Whether none of these sets reaches the goal, by a bound on the margin of all of them."""
+        needed = self.needed
+        bound = self.problem.margin_bound(chosen, free, more, needed)
+        left, work = self.meter.left, len(free) // MARGINS_PER_EVALUATION
+        self.meter.count(work if left is None else min(work, left))
+        return bound is not None and bound > needed
+
+    @property
+    def needed(self) -> float:
+        """A set with a larger margin does not reach the goal, however its scores are rounded."""
+        return self.problem.margin - self.root_need
+
+    @cached_property
+    def root_need(self) -> float:
+        """How far the margin of the intact graph has to fall at least."""
+        return float(self._needs(np.array([self.problem.margin]), self.problem.logits[None])[0])
+
+    def prove(self, size: int, until_hit: bool = False) -> bool:
+        """Try or rule out all sets of at most this size that are not more expensive than the incumbent.
+
+        False if the budget ended it, or the first hit if that was asked for.
+        """
+        # What an incumbent found on the way rules out counts from the next size on: how the sets are cut into chunks
+        # must not make a difference.
+        limit = self.limit()
+        before, began = self.meter.evaluations, time.monotonic()
+        affordable = self.edits[self.costs <= limit - self.cheapest[size - 1]]
+        if self.sieve_pays(len(affordable), size):
+            done = self._sift(affordable, size, limit, until_hit)
+            self.work, self.seconds = self.meter.evaluations - before, time.monotonic() - began
+            return done
+        root = Branch((), 0.0, math.nan, self._ordering((), affordable, size), 0)
+        bounded = root.ordering.limits is not None
+        if bounded:
+            root = replace(root, need=self.root_need)
+        blocks = [[root]]
+        ready: list[Branch] = []
+        while blocks or ready:
+            enough = len(ready) >= BLOCK or not blocks
+            block = ready[:BLOCK] if enough and ready else blocks.pop()
+            ready = ready[BLOCK:] if enough else ready
+            branches = self._grow(block, size, limit)
+            if branches is None or (until_hit and self.hits):
+                return False
+            # Where nothing is proved, branches multiply before any of them is tried: follow one at a time, and gather
+            # those that are one edit short.
+            if not bounded and branches and len(branches[0].chosen) + 1 == size:
+                ready += branches
+                continue
+            width = BLOCK if bounded else 1
+            blocks += [branches[i : i + width] for i in range(0, len(branches), width)][::-1]
+        self.work, self.seconds = self.meter.evaluations - before, time.monotonic() - began
+        return True
+
+    def _sift(self, edits: NDArray[np.int64], size: int, limit: float, until_hit: bool) -> bool:
+        """Try what the oracle's own search does not rule out; as `_prove`."""
+        order = edits[np.lexsort([edits, self.single[edits] / self.problem.edits.costs[edits]])]
+        sieve = self.problem.sieve(order, size, limit, self.needed)
+        assert sieve is not None
+        most = FIRST_BOUNDED
+        while not self.meter.spent:
+            left, began = self.meter.left, time.monotonic()
+            sieved = sieve.next(most if left is None else min(left, most))
+            self.meter.count(sieved.bounded)
+            # The clock is looked at a few times a second.
+            most = 2 * most if time.monotonic() - began < LONG_STEP else max(most // 2, 1)
+            for start in range(0, len(sieved.candidates), self.largest_chunk):
+                left = self.meter.left
+                end = min(start + self.largest_chunk, len(sieved.candidates))
+                if left is not None and left < end - start:
+                    return False
+                if not self._try_sieved(sieved, start, end):
+                    return False
+            if until_hit and self.hits:
+                return False
+            if sieved.done:
+                return True
+        return False
+
+    def _try_sieved(self, sieved: Sieved, start: int, end: int) -> bool:
+        """Put some sets that were not ruled out to the oracle. False if the budget ended it."""
+        if self.meter.spent:
+            return False
+        a, b = np.searchsorted(sieved.pointers, [start, end - 1], side="right") - 1
+        cut = np.clip(sieved.pointers[a : b + 2], start, end) - start
+        prefixes, edits = sieved.prefixes[a : b + 1], sieved.candidates[start:end]
+        answers = self.problem.extend_many(prefixes, edits, cut, self.threads)
+        for row in np.flatnonzero(answers.reached):
+            prefix = prefixes[int(np.searchsorted(cut, row, side="right")) - 1]
+            chosen = tuple(sorted((*prefix[prefix >= 0].tolist(), int(edits[row]))))
+            self.record(self.problem.edits.cost(chosen), float(answers.margins[row]), chosen)
+        return True
+
+    def _ordering(self, chosen: tuple[int, ...], free: NDArray[np.int64], more: int) -> Ordering:
+        """The edits that may follow, the most promising first."""
+        # Trying single edits is as quick as finding out which of them are equivalent.
+        classes = free if more == 1 and not chosen else self.classes[free]
+        return self.sorted_edits(free, classes, self._influence(chosen, free, more))
+
+    def sorted_edits(
+        self, free: NDArray[np.int64], classes: NDArray[np.int64], influence: Influence | None
+    ) -> Ordering:
+        """Edits in the order in which they are tried."""
+        costs = self.problem.edits.costs[free]
+        return Ordering.of(free, costs, classes, self.single[classes] / costs, influence)
+
+    def _influence(self, chosen: tuple[int, ...], free: NDArray[np.int64], more: int) -> Influence | None:
+        if not self.bounding_pays(len(free), more):
+            return None
+        influence = self.problem.influence(chosen, free, more)
+        if influence is not None:
+            left, work = self.meter.left, len(free) // BOUNDS_PER_EVALUATION
+            self.meter.count(work if left is None else min(work, left))
+        return influence
+
+    def _grow(self, branches: list[Branch], size: int, limit: float) -> list[Branch] | None:
+        """The branches that are left one edit further on; None if the budget ended it."""
+        more = size - len(branches[0].chosen)
+        grown: list[Branch] = []
+        lists: list[NDArray[np.int64]] = []
+        for branch in branches:
+            if self.meter.spent:
+                return None
+            branch, positions = self._rebounded(branch, more, limit)
+            if len(positions):
+                grown.append(branch)
+                lists.append(positions)
+        if not grown:
+            return []
+        if more > 1 and grown[0].ordering.limits is None:
+            # Nothing is proved about what follows, so nothing is gained by asking before the last edit.
+            pairs = zip(grown, lists, strict=True)
+            return [branch.child(at, math.nan) for branch, positions in pairs for at in positions.tolist()]
+        needs = self._try(grown, lists)
+        if needs is None or more == 1:
+            return None if needs is None else []
+        children = []
+        for branch, positions, need in zip(grown, lists, needs, strict=True):
+            enough = ~(branch.ordering.largest_effect(more - 1)[positions + 1] < need)
+            children += [branch.child(int(positions[i]), float(need[i])) for i in np.flatnonzero(enough)]
+        return children
+
+    def _rebounded(self, branch: Branch, more: int, limit: float) -> tuple[Branch, NDArray[np.int64]]:
+        """The branch, bounded anew where that pays, and the positions of the edits that may come next."""
+        positions = self._positions(branch, more, limit)
+        pays = branch.chosen and self.knows_margins and len(positions) ** min(more, 4) >= self.tuning.margins_pay
+        if pays and self.stays_clear(branch.chosen, branch.ordering.edits[branch.start :], more):
+            return branch, positions[:0]
+        if branch.chosen and branch.ordering.limits is not None and self.bounding_pays(len(positions), more):
+            # What holds after these edits is tighter than what held before them.
+            ordering = self._ordering(branch.chosen, branch.ordering.edits[branch.start :], more)
+            if ordering.limits is not None:
+                branch = replace(branch, ordering=ordering, start=0)
+                positions = self._positions(branch, more, limit)
+        return branch, positions
+
+    def _positions(self, branch: Branch, more: int, limit: float) -> NDArray[np.int64]:
+        """Which edits may come next: one of each class, if with what can follow it may be enough."""
+        ordering = branch.ordering
+        positions = ordering.candidates(more, branch.start, branch.need)
+        # Smaller sets were tried before, so there must be room for all that are to follow.
+        room = limit - branch.cost - self.cheapest[more - 1]
+        return positions if math.isinf(room) else positions[ordering.costs[positions] <= room]
+
+    def _try(self, branches: list[Branch], lists: list[NDArray[np.int64]]) -> list[NDArray[np.float64]] | None:
+        """Put each branch with each of its next edits to the oracle, in chunks; how far each margin still has to fall.
+
+        None if the budget ended it.
+        """
+        prefixes = np.array([branch.chosen for branch in branches], dtype=np.int64).reshape(len(branches), -1)
+        pointers = np.concatenate([[0], np.cumsum([len(positions) for positions in lists])])
+        edits = np.concatenate([b.ordering.edits[positions] for b, positions in zip(branches, lists, strict=True)])
+        bounded = branches[0].ordering.limits is not None
+        needs = np.empty(len(edits))
+        done = 0
+        while done < len(edits):
+            left = self.meter.left
+            end = min(done + self._chunk, len(edits), len(edits) if left is None else done + left)
+            if end == done:
+                return None
+            self._chunk = min(2 * self._chunk, self.largest_chunk)
+            a, b = np.searchsorted(pointers, [done, end - 1], side="right") - 1
+            cut = np.clip(pointers[a : b + 2], done, end) - done
+            answers = self.problem.extend_many(prefixes[a : b + 1], edits[done:end], cut, self.threads)
+            for row in np.flatnonzero(answers.reached):
+                owner = branches[int(np.searchsorted(pointers, done + row, side="right")) - 1]
+                last = int(edits[done + row])
+                cost = owner.cost + float(self.problem.edits.costs[last])
+                self.record(cost, float(answers.margins[row]), tuple(sorted((*owner.chosen, last))))
+            needs[done:end] = self._needs(answers.margins, answers.logits) if bounded else answers.margins
+            done = end
+        if not branches[0].chosen:
+            self.single[edits] = needs
+        return np.split(needs, pointers[1:-1])
+
+    def _needs(self, margins: NDArray[np.float64], logits: Tensor) -> NDArray[np.float64]:
+        slack: NDArray[np.float64] = SLACK * (1 + np.abs(logits.cpu().numpy()).max(axis=1))
+        return margins + self.problem.goal.lead - slack
+
+    def limit(self, strict: bool = False) -> float:
+        """What a set may cost to be as cheap as the best; if strict, to be cheaper."""
+        # Sums of the same costs in another order differ by rounding, but never by an edit.
+        room = self.problem.edits.rounding(self.best_cost)
+        return self.best_cost - room if strict else self.best_cost + room
+
+    def record(self, cost: float, margin: float, edits: tuple[int, ...]) -> None:
+        """Keep a set that reaches the goal, unless a cheaper one is known."""
+        if cost <= self.limit():
+            self.best_cost = min(cost, self.best_cost)
+            self.hits.append((cost, margin, edits))
