@@ -10,6 +10,7 @@ import numpy as np
 
 from butfor.edits.edits import pack
 from butfor.errors import ModelError
+from butfor.oracle.program.bounding.owners import Changes
 from butfor.oracle.program.layout import Layout
 from butfor.oracle.program.lowering import Lowering
 from butfor.oracle.program.restriction import Restrictable
@@ -49,6 +50,7 @@ class Program:
     Attributes:
         layout: the program.
         out: its scores, as steps.
+        features: the values in which edits set features.
         edited: what each edit does to it.
         trace: the run that it was made from.
         beyond: why something outside the neighbourhood might matter to the target; empty where nothing can.
@@ -59,6 +61,7 @@ class Program:
 
     layout: Layout
     out: Value
+    features: list[Value]
     edited: Edited
     trace: Trace
     beyond: str
@@ -67,11 +70,25 @@ class Program:
     bounding: dict[tuple[bool, bytes], Bounding | None] = field(default_factory=dict)
     _states: dict[int, State] = field(default_factory=dict)
 
+    @property
+    def changes(self) -> Changes:
+        """The features that edits set, each in the value that holds it."""
+        edited, numbers = self.edited, self.layout.features
+        values = [self.features[numbers.index(int(number))] for number in edited.of]
+        before = [_data(value)[row, c] for value, row, c in zip(values, edited.rows, edited.features, strict=True)]
+        edits = np.repeat(np.arange(len(edited.change_pointers) - 1), np.diff(edited.change_pointers))
+        return Changes(edits, values, edited.rows, edited.features, np.array(before, dtype=float), edited.values)
+
     def state(self, thread: int) -> State:
         """The values before any edit, one copy for each thread that asks."""
         if thread not in self._states:
             self._states[thread] = self.layout.state()
         return self._states[thread]
+
+
+def _data(value: Value) -> NDArray[np.float64]:
+    assert value.data is not None
+    return value.data
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +119,12 @@ def build(predictor: Predictor, edits: Edits, max_numbers: int) -> Program:
         groups = [*lowered.nodes, np.concatenate(lowered.nodes)]
         beyond = next(iter(lowered.facts.beyond), "") or _outside(edits, layout, groups)
     return Program(
-        layout, lowered.out, _edited(edits, layout, [rows for _, rows in features]), lowered.facts.trace, beyond
+        layout,
+        lowered.out,
+        [value for value, _ in features],
+        _edited(edits, layout, [rows for _, rows in features]),
+        lowered.facts.trace,
+        beyond,
     )
 
 
@@ -159,7 +181,7 @@ class WholeProgram:
         out, row = self.rows.of(near.targets[0] - self.first, near.columns)
         layout = Layout.of(out, row, np.ones(near.num_columns, dtype=bool))
         _check_size(layout, max_numbers)
-        return Program(layout, out, _edited(edits, layout, []), self.trace, "", is_part=True)
+        return Program(layout, out, [], _edited(edits, layout, []), self.trace, "", is_part=True)
 
 
 @dataclass(frozen=True, eq=False)

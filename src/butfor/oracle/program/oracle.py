@@ -89,17 +89,17 @@ class ProgramOracle(ExtendingOracle):
     # Bounds.
 
     def _bounding(self, edits: Edits, pairs: NDArray[np.float64], every: bool) -> Bounding | None:
-        """The program of a target for bounds; None where edits change features, or it would be too large."""
+        """The program of a target for bounds; None where it would be too large."""
         program = self._program(edits)
-        if len(edits.changes.edit):
-            return None
         key = every, pairs.tobytes()
         if key not in program.bounding:
             layout, edited = program.layout, program.edited
             edit_of = np.full(len(layout.present), -1)
             edit_of[edited.columns] = np.repeat(np.arange(len(edits)), np.diff(edited.pointers))
             try:
-                bounding = Bounding(program.out, layout.row, pairs, every, layout.present, edit_of, len(edits))
+                bounding = Bounding(
+                    program.out, layout.row, pairs, every, layout.present, edit_of, len(edits), program.changes
+                )
             except TooLarge:
                 bounding = None
             program.bounding[key] = bounding

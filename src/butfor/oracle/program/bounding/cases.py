@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from butfor.oracle.program.bounding.reductions import FREE, Case, extremes, list_entries, sums
+from butfor.oracle.program.bounding.reductions import FREE, MADE, Case, extremes, list_entries, sums
 from butfor.oracle.program.bounding.rows import (
     BASE,
     HIGH,
@@ -21,6 +21,11 @@ from butfor.oracle.program.bounding.tables import (
     BEGIN,
     BINS,
     BUDGET,
+    CHANGE_AFTER,
+    CHANGE_BEFORE,
+    CHANGE_EDIT,
+    CHANGE_FEATURE,
+    CHANGE_FROM,
     CHOSEN,
     CLOCK,
     CODE,
@@ -33,6 +38,8 @@ from butfor.oracle.program.bounding.tables import (
     END,
     EXACT,
     EXPORTED,
+    FEATURES,
+    FIRST,
     KIND,
     MIDDLE,
     NUM_UNITS,
@@ -170,6 +177,9 @@ def _run(t: Any, f: Any, work: Any, unit: int, case: Any) -> None:
     for wide in range(1 if t[t[EXACT] + unit] != 0 else 2):
         for at in range(t[t[BEGIN] + unit], t[t[END] + unit]):
             step, number = t[t[STEP] + at], t[t[ROW] + at]
+            if t[t[KIND] + step] == FEATURES:
+                _features(t, f, work, step, number, wide == 1, case.counted)
+                continue
             if t[t[KIND] + step] != REDUCE:
                 row(t, f, work, step, number, owner, wide == 1, case.level)
                 continue
@@ -181,6 +191,28 @@ def _run(t: Any, f: Any, work: Any, unit: int, case: Any) -> None:
                 softmax(t, f, work, step, number, owner, wide == 1, case, capacity)
             else:
                 extremes(t, f, work, step, number, owner, wide == 1, case, capacity)
+
+
+@kernel
+def _features(t: Any, f: Any, work: Any, step: int, number: int, wide: bool, counted: bool) -> None:
+    """A row of features, of which edits set some; where it is open which are made, all values are possible."""
+    low, high = (LOW, HIGH) if wide else (USUAL_LOW, USUAL_HIGH)
+    value = t[t[OUT] + step]
+    o, place = t[t[START] + value] + number * t[t[WIDTH] + value], t[t[FIRST] + value] + number
+    begin, end = t[t[CHANGE_FROM] + place], t[t[CHANGE_FROM] + place + 1]
+    for c in range(o, o + t[t[WIDTH] + value]):
+        work[low, c] = work[high, c] = work[BASE, c]
+    for k in range(begin, end):
+        at = o + t[t[CHANGE_FEATURE] + k]
+        work[low, at] = work[high, at] = f[t[CHANGE_BEFORE] + k]
+    for is_open in (False, True):
+        for k in range(begin, end):
+            at, edit, after = o + t[t[CHANGE_FEATURE] + k], t[t[CHANGE_EDIT] + k], f[t[CHANGE_AFTER] + k]
+            free = t[t[STATUS] + edit] == FREE
+            if is_open and free and counted:
+                work[low, at], work[high, at] = min(work[low, at], after), max(work[high, at], after)
+            elif not is_open and (t[t[STATUS] + edit] == MADE or (free and not counted and t[t[CHOSEN] + edit] != 0)):
+                work[low, at] = work[high, at] = after
 
 
 @kernel

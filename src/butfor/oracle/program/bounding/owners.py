@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
     Bools = NDArray[np.bool_]
 
-__all__ = ["TooLarge", "Units", "units_of"]
+__all__ = ["Changes", "TooLarge", "Units", "units_of"]
 
 # Pairs of an entry and an edit, of one reduction: bounds the memory.
 MOST_PAIRS = 40_000_000
@@ -27,6 +27,17 @@ class TooLarge(Exception):
     """A program whose cones hold too many edits."""
 
 
+class Changes(NamedTuple):
+    """Features that edits set: the edit, the value that the feature is in, its row and column, before and after."""
+
+    edit: Numbers
+    value: list[Value]
+    row: Numbers
+    feature: Numbers
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+
+
 class Units(NamedTuple):
     """What is computed for each owner. A unit is an owner in a phase: what others read of it before they go on.
 
@@ -34,7 +45,10 @@ class Units(NamedTuple):
 
     Attributes:
         owner: for each row that can change, who owns it; -1 where nobody needs it.
-        steps, rows: the rows of each owner in the order in which they are computed.
+        steps, rows: the rows of each owner in the order in which they are computed; features that edits set are steps
+            behind all others, one for each value that holds some.
+        features: the number of each such value.
+        change_from, changes: for each row that can change, the features that edits set there: numbers of `Changes`.
         exported: whether other owners read such a row.
         unit_owner: the owner of each unit; units are in the order of their phases.
         begin, middle, end: it computes the rows from ``begin`` to ``end``; others read those from ``middle`` on.
@@ -55,6 +69,9 @@ class Units(NamedTuple):
     owner: Numbers
     steps: Numbers
     rows: Numbers
+    features: Numbers
+    change_from: Numbers
+    changes: Numbers
     exported: NDArray[np.bool_]
     unit_owner: Numbers
     begin: Numbers
@@ -80,7 +97,7 @@ class Units(NamedTuple):
 
 
 def units_of(
-    out: Value, row: int, present: NDArray[np.bool_], edit_of: Numbers, num_edits: int
+    out: Value, row: int, present: NDArray[np.bool_], edit_of: Numbers, num_edits: int, changes: Changes
 ) -> tuple[Layout, Units]:
     """The flat arrays of a program, and its units.
 
@@ -88,14 +105,18 @@ def units_of(
         TooLarge: it has too many rows that depend on too many edits.
     """
     layout = Layout.of(out, row, present)
-    return layout, _Builder(out, row, layout, np.append(edit_of, -1), num_edits).units()
+    return layout, _Builder(out, row, layout, np.append(edit_of, -1), num_edits, changes).units()
 
 
 class _Builder:
-    def __init__(self, out: Value, row: int, layout: Layout, edit_of: Numbers, num_edits: int) -> None:
+    def __init__(
+        self, out: Value, row: int, layout: Layout, edit_of: Numbers, num_edits: int, changes: Changes
+    ) -> None:
         self.out, self.row, self.layout, self.edit_of, self.num_edits = out, row, layout, edit_of, num_edits
         self.pairs = in_order(out)
         self.values = Values(self.pairs)
+        self.changes = changes
+        self.editable = [value for value in self.values.all if value.editable]
         self.owners = self._assigned()
         self.phase, self.crosses, self.read = self._phases()
 
@@ -185,7 +206,7 @@ class _Builder:
         by_phase = np.lexsort([owner[blocks], phase[blocks]])
         unit_owner, middle, end = owner[blocks][by_phase], blocks[by_phase], ends[by_phase]
         begin = np.searchsorted(owner, unit_owner)
-        crossing = np.append(0, np.cumsum(self.crosses[step]))
+        crossing = np.append(0, np.cumsum(np.append(self.crosses, np.zeros(len(self.editable), dtype=bool))[step]))
         exact = crossing[end] == crossing[begin]
         self.unit_at = {
             (int(o), int(p)): number
@@ -204,9 +225,14 @@ class _Builder:
         edits_from, edits = _lists(pairs[0], num_owners, pairs[1])
         owners_from, owners = _lists(pairs[1], self.num_edits, pairs[0])
         count_from, count_edits, counts = _lists(counted[0], len(step), counted[1], counted[2])
+        changed = self._changed_rows()
+        known = np.flatnonzero(changed >= 0)
+        change_from, changes = _lists(changed[known], len(self.owners), known)
+        features = np.array([self.values.numbers[id(value)] for value in self.editable], dtype=np.int64)
         last = self.unit_at[int(everyone[self.first(self.out) + self.row]), self.phase[id(self.out)]]
         return Units(
-            everyone, step, row, self._is_read(step, row), unit_owner, begin, middle, end, exact,
+            everyone, step, row, features, change_from, changes, self._is_read(step, row),
+            unit_owner, begin, middle, end, exact,
             reads_from, reads, reads_by, np.searchsorted(unit_owner[by_owner], np.arange(num_owners + 1)), by_owner,
             edits_from, edits, owners_from, owners, count_from, count_edits, counts,
             self.edit_of[:-1], self.layout.present, out, last,
@@ -221,11 +247,19 @@ class _Builder:
             phases.append(np.full(len(mine), self.phase[id(value)]))
             steps.append(np.full(len(mine), at))
             rows.append(mine)
+        for at, value in enumerate(self.editable):
+            mine = self.needed(value)
+            owners.append(self.owner(value)[mine])
+            phases.append(np.zeros_like(mine))
+            steps.append(np.full(len(mine), len(self.pairs) + at))
+            rows.append(mine)
         owner, phase, step, row = (np.concatenate(parts) for parts in (owners, phases, steps, rows))
-        return np.lexsort([row, step, phase, owner]), owner, phase, step, row
+        # Features come before all that reads them.
+        place = np.where(step < len(self.pairs), step, -1)
+        return np.lexsort([row, place, phase, owner]), owner, phase, step, row
 
     def _is_read(self, step: Numbers, row: Numbers) -> NDArray[np.bool_]:
-        first = np.array([self.first(value) for _, value in self.pairs])
+        first = np.array([self.first(value) for value in (*(value for _, value in self.pairs), *self.editable)])
         flags: NDArray[np.bool_] = self.read[first[step] + row]
         return flags
 
@@ -267,8 +301,17 @@ class _Builder:
                 owner = self.values.part(everyone, value)[step.receiver]
                 both = np.stack([owner, self.edit_of[step.edges]], axis=1)
                 found.append(both[(both >= 0).all(axis=1)])
+        for edit, row in zip(self.changes.edit, self._changed_rows(), strict=True):
+            if row >= 0 and everyone[row] >= 0:
+                found.append(np.array([[everyone[row], edit]]))
         pairs = np.unique(np.concatenate(found), axis=0)
         return pairs[:, 0], pairs[:, 1]
+
+    def _changed_rows(self) -> Numbers:
+        """Of each feature that an edit sets, the number of its row among those that can change; -1 for none."""
+        known = {id(value) for value in self.editable}
+        firsts = [self.first(value) if id(value) in known else -1 for value in self.changes.value]
+        return np.array([-1 if one < 0 else one + row for one, row in zip(firsts, self.changes.row, strict=True)], int)
 
     # Cones.
 
@@ -279,7 +322,7 @@ class _Builder:
         # Rows that nobody needs belong to the last owner, who has no edits.
         mine = np.zeros((int(everyone.max()) + 2, self.num_edits), dtype=bool)
         mine[owner_edits] = True
-        cones: dict[int, Bools] = {}
+        cones = {id(value): np.zeros((value.rows, self.num_edits), dtype=bool) for value in self.editable}
         found: list[Numbers] = []
         for at, (step, value) in enumerate(self.pairs):
             every = np.arange(value.rows)

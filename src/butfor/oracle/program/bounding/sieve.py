@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from butfor.oracle.program.bounding.owners import Units
+    from butfor.oracle.program.bounding.owners import Changes, Units
     from butfor.oracle.program.layout import Layout
     from butfor.oracle.program.steps import Value
 
@@ -41,6 +41,7 @@ class Bounding:
         present: which edge columns are there before any edit.
         edit_of: the edit that toggles each column; -1 for none.
         num_edits: how many edits there are.
+        changes: the features that edits set.
 
     Raises:
         TooLarge: it has too many rows that depend on too many edits.
@@ -55,14 +56,15 @@ class Bounding:
         present: NDArray[np.bool_],
         edit_of: NDArray[np.int64],
         num_edits: int,
+        changes: Changes,
     ) -> None:
-        layout, units = units_of(prepared(out, pairs), row, present, edit_of, num_edits)
+        layout, units = units_of(prepared(out, pairs), row, present, edit_of, num_edits, changes)
         self.every = every
         self.work = np.empty((NUM_WORK, len(layout.start)))
         self.work[BASE] = layout.start
         deletes = np.ones(num_edits, dtype=bool)
         deletes[edit_of[(edit_of >= 0) & ~present]] = False
-        self.t, self.f = _packed(layout, units, deletes)
+        self.t, self.f = _packed(layout, units, deletes, changes)
 
     def least_margin(self, made: Sequence[int], free: NDArray[np.int64], most: int) -> float:
         """What the margin is at least after some edits and at most ``most`` of the free ones."""
@@ -134,7 +136,9 @@ class ProgramSieve(Sieve):
         )
 
 
-def _packed(layout: Layout, units: Units, deletes: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _packed(
+    layout: Layout, units: Units, deletes: NDArray[np.bool_], changes: Changes
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """All tables, and room for what is computed."""
     from butfor.oracle.program.bounding.cases import MOST_CONES
 
@@ -148,7 +152,9 @@ def _packed(layout: Layout, units: Units, deletes: NDArray[np.bool_]) -> tuple[N
         pack.number(name, int(number))
     for name, numbers in (
         (tables.START, flat.start), (tables.WIDTH, flat.width), (tables.STRIDE, flat.stride),
-        (tables.FIRST, flat.first), (tables.KIND, flat.kind), (tables.OUT, flat.out), (tables.INPUT, flat.inputs),
+        (tables.FIRST, flat.first),
+        (tables.KIND, np.append(flat.kind, np.full(len(units.features), tables.FEATURES))),
+        (tables.OUT, np.append(flat.out, units.features)), (tables.INPUT, flat.inputs),
         (tables.ARITY, flat.arity), (tables.CODE, flat.code), (tables.COLUMN, flat.columns),
         (tables.ADDED, flat.added), (tables.PLACE, flat.tables), (tables.TABLE, flat.table),
         (tables.OWNER, units.owner), (tables.STEP, units.steps), (tables.ROW, units.rows),
@@ -160,7 +166,9 @@ def _packed(layout: Layout, units: Units, deletes: NDArray[np.bool_]) -> tuple[N
         (tables.OWNERS_FROM, units.owners_from), (tables.OWNERS, units.owners),
         (tables.COUNT_FROM, units.count_from), (tables.COUNT_EDITS, units.count_edits),
         (tables.COUNTS, units.counts), (tables.EDIT_OF, units.edit_of), (tables.PRESENT, units.present),
-        (tables.DELETES, deletes), (tables.STATUS, np.full(edits, KEPT)),
+        (tables.DELETES, deletes),
+        (tables.CHANGE_FROM, units.change_from), (tables.CHANGE_EDIT, changes.edit[units.changes]),
+        (tables.CHANGE_FEATURE, changes.feature[units.changes]), (tables.STATUS, np.full(edits, KEPT)),
         (tables.TOUCHED, np.zeros(len(units.edits_from) - 1)), (tables.COMPUTED, np.full(count, -1)),
         (tables.BUDGET, np.full(count, -1)), (tables.BINS, np.zeros(MOST_CONES)), (tables.CHOSEN, np.zeros(edits)),
         (tables.SLOT, np.full(edits, -1)), (tables.OPEN, np.zeros(owned)), (tables.SURE, np.zeros(entries)),
@@ -172,7 +180,9 @@ def _packed(layout: Layout, units: Units, deletes: NDArray[np.bool_]) -> tuple[N
     for name, floats in (
         (tables.PARAMETER, flat.parameters), (tables.MATRIX, flat.matrices), (tables.EFFECT, np.empty(owned)),
         (tables.FALL, np.empty(LEVELS * entries)), (tables.WEIGHT, np.empty(4 * entries)),
-        (tables.VALUE, np.empty(2 * entries)), (tables.COST, np.empty(edits)), (tables.CHEAPEST, np.empty(edits + 2)),
+        (tables.VALUE, np.empty(2 * entries)), (tables.COST, np.empty(edits)),
+        (tables.CHANGE_BEFORE, changes.before[units.changes]), (tables.CHANGE_AFTER, changes.after[units.changes]),
+        (tables.CHEAPEST, np.empty(edits + 2)),
     ):  # fmt: skip
         pack.floats(name, floats)
     return pack.packed()

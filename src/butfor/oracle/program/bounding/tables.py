@@ -33,6 +33,8 @@ START, WIDTH, STRIDE, FIRST, KIND, OUT, INPUT, ARITY, CODE, COLUMN, ADDED, PLACE
 OWNER, STEP, ROW, EXPORTED, UNIT_OWNER, BEGIN, MIDDLE, END, EXACT = range(26, 35)
 READS_FROM, READS, READS_BY, UNITS_FROM, UNITS, EDITS_FROM, EDITS, OWNERS_FROM, OWNERS = range(35, 44)
 COUNT_FROM, COUNT_EDITS, COUNTS, EDIT_OF, PRESENT, DELETES = range(44, 50)
+# Features that edits set, for each row that can change: the edit, and which feature.
+CHANGE_FROM, CHANGE_EDIT, CHANGE_FEATURE = range(75, 78)
 # What changes while searching: the status of each edit; when an owner was touched, and a unit computed, for how many
 # edits; edits by the number of cones that they are in.
 STATUS, TOUCHED, COMPUTED, BUDGET, BINS = range(50, 55)
@@ -45,7 +47,12 @@ ORDER, PICKED, FREE_FROM, NEXT, LIVE, QUEUE = range(61, 67)
 # Floats: of the program; of a case (what each edit does to a sum, by how much entries fall, weights and values of a
 # softmax); of the search (what each edit in order costs, and so many edits at least).
 PARAMETER, MATRIX, EFFECT, FALL, WEIGHT, VALUE, COST, CHEAPEST = range(67, 75)
-NUM_NAMES = 75
+# What a feature is before and after an edit sets it.
+CHANGE_BEFORE, CHANGE_AFTER = range(78, 80)
+NUM_NAMES = 80
+
+# One more kind of step, behind those of `flat`: features that edits set.
+FEATURES = 7
 
 
 class Packer:
