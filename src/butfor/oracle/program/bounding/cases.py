@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from butfor.oracle.program.bounding.reductions import FREE, MADE, Case, extremes, list_entries, sums
+from butfor.oracle.program.bounding.reductions import FREE, MADE, Case, extremes, keep_falls, list_entries, sums
 from butfor.oracle.program.bounding.rows import (
     BASE,
+    BASE_HIGH,
     HIGH,
     HULL_HIGH,
     HULL_LOW,
@@ -181,11 +182,13 @@ def _run(t: Any, f: Any, work: Any, unit: int, case: Any) -> None:
                 _features(t, f, work, step, number, wide == 1, case.counted)
                 continue
             if t[t[KIND] + step] != REDUCE:
-                row(t, f, work, step, number, owner, wide == 1, case.level)
+                row(t, f, work, step, number, owner, wide == 1, case.level, case.most > 0)
                 continue
             list_entries(t, step, number, case.counted)
             capacity = _capacity(t, at, case) if wide else 0
             if t[t[CODE] + step] <= SHARE:
+                if wide and case.most == 0:
+                    keep_falls(t, f, work, step, number, case.level)
                 sums(t, f, work, step, number, owner, wide == 1, case, capacity)
             elif t[t[CODE] + step] == SOFTMAX:
                 softmax(t, f, work, step, number, owner, wide == 1, case, capacity)
@@ -239,19 +242,28 @@ def _capacity(t: Any, at: int, case: Any) -> int:
 
 
 @kernel
+def _keep_base(t: Any, work: Any, unit: int) -> None:
+    """Keep all rows as they are if no free edit is made: others read them, and later cases begin with them."""
+    for at in range(t[t[BEGIN] + unit], t[t[END] + unit]):
+        value = t[t[OUT] + t[t[STEP] + at]]
+        o = t[t[START] + value] + t[t[ROW] + at] * t[t[WIDTH] + value]
+        for c in range(o, o + t[t[WIDTH] + value]):
+            work[BASE, c], work[BASE_HIGH, c] = work[USUAL_LOW, c], work[USUAL_HIGH, c]
+
+
+@kernel
 def _export(t: Any, work: Any, unit: int, size: int, exact: bool) -> None:
     """Add a case with so many edits to the hulls that others read."""
     low, high = (USUAL_LOW, USUAL_HIGH) if exact else (LOW, HIGH)
     first_level = min(size, LEVELS - 1) if exact else 0
+    if size == 0:
+        _keep_base(t, work, unit)
     for at in range(t[t[MIDDLE] + unit], t[t[END] + unit]):
         if t[t[EXPORTED] + at] == 0:
             continue
         value = t[t[OUT] + t[t[STEP] + at]]
         width = t[t[WIDTH] + value]
         o = t[t[START] + value] + t[t[ROW] + at] * width
-        if size == 0:
-            for c in range(o, o + width):
-                work[BASE, c] = work[USUAL_LOW, c]
         for level in range(first_level, LEVELS):
             least, most = work[HULL_LOW + level, o : o + width], work[HULL_HIGH + level, o : o + width]
             first, last = work[low, o : o + width], work[high, o : o + width]

@@ -7,7 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from butfor.oracle.program.bounding.intervals import known, product
-from butfor.oracle.program.bounding.rows import BASE, HIGH, LOW, USUAL_HIGH, USUAL_LOW, read
+from butfor.oracle.program.bounding.rows import (
+    BASE,
+    BASE_HIGH,
+    HIGH,
+    HULL_HIGH,
+    HULL_LOW,
+    LOW,
+    USUAL_HIGH,
+    USUAL_LOW,
+    read,
+)
 from butfor.oracle.program.bounding.selection import largest, rank, smallest_of_some
 from butfor.oracle.program.bounding.tables import (
     ARITY,
@@ -18,6 +28,7 @@ from butfor.oracle.program.bounding.tables import (
     EFFECT,
     FALL,
     INPUT,
+    KEPT_FALLS,
     MAYBE,
     MAYBE_COUNT,
     OPEN_COUNT,
@@ -35,7 +46,7 @@ from butfor.oracle.program.bounding.tables import (
     begin,
     place,
 )
-from butfor.oracle.program.kernels.flat import AMIN, ARRIVAL, ARRIVING, EDGE, SOURCE, called, kernel
+from butfor.oracle.program.kernels.flat import AMIN, ARRIVAL, ARRIVING, EDGE, SOURCE, VISIT, called, kernel
 
 __all__ = [
     "FREE",
@@ -46,6 +57,7 @@ __all__ = [
     "extremes",
     "factor",
     "is_there",
+    "keep_falls",
     "list_entries",
     "most_lost",
     "sums",
@@ -170,9 +182,13 @@ def _most_change(
     t: Any, f: Any, work: Any, step: int, c: int, owner: int, case: Any, capacity: int, upwards: bool
 ) -> float:
     """By how much entries can fall below what is usual, or rise above it, all together."""
-    count = 0
+    count, width = 0, t[t[WIDTH] + t[t[OUT] + step]]
     for k in range(t[SURE_COUNT] + t[MAYBE_COUNT]):
         entry = t[t[SURE] + k] if k < t[SURE_COUNT] else t[t[MAYBE] + k - t[SURE_COUNT]]
+        kept = t[t[KEPT_FALLS] + place(t, step, VISIT) + entry]
+        if kept >= 0:
+            count += _kept_falls(t, f, kept + upwards * case.level * width + c, width, case.level, count)
+            continue
         usual = ends(t, work, step, entry, c, owner, False, 0)
         falls = f[t[FALL] + count :]
         before = 0.0
@@ -187,6 +203,45 @@ def _most_change(
             _increments(falls, case.level)
             count += case.level
     return largest(f[t[FALL] :], count, capacity)
+
+
+@kernel
+def _kept_falls(t: Any, f: Any, kept: int, width: int, levels: int, count: int) -> int:
+    """Add increments that were kept to those of a column. Returns how many."""
+    if f[kept] == 0.0:
+        return 0
+    for j in range(levels):
+        f[t[FALL] + count + j] = f[kept + j * width]
+    return levels
+
+
+@called
+def keep_falls(t: Any, f: Any, work: Any, step: int, row: int, levels: int) -> None:
+    """Keep by how much each entry can fall and rise, where that is the same in all cases of the owner."""
+    a, width, table = t[t[INPUT] + 3 * step], t[t[WIDTH] + t[t[OUT] + step]], t[t[TABLE] :]
+    arriving, arrival = place(t, step, ARRIVING), place(t, step, ARRIVAL)
+    for k in range(table[arriving + row], table[arriving + row + 1]):
+        entry = table[arrival + k]
+        kept = t[t[KEPT_FALLS] + place(t, step, VISIT) + entry]
+        if kept < 0:
+            continue
+        i = t[t[START] + a] + table[place(t, step, SOURCE) + entry] * t[t[STRIDE] + a]
+        for upwards in range(2):
+            for c in range(width):
+                falls = f[t[FALL] :]
+                before = 0.0
+                for level in range(1, levels + 1):
+                    fall = work[BASE, i + c] - work[HULL_LOW + level, i + c]
+                    if upwards:
+                        fall = work[HULL_HIGH + level, i + c] - work[BASE_HIGH, i + c]
+                    before = max(before, fall) if fall < np.inf else np.inf
+                    falls[level - 1] = before
+                known_falls = before < np.inf
+                if known_falls:
+                    _increments(falls, levels)
+                for level in range(levels):
+                    # What is not known may fall as far as it likes, by one edit.
+                    f[kept + (upwards * levels + level) * width + c] = falls[level] if known_falls else -np.inf
 
 
 @kernel

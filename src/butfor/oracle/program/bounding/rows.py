@@ -1,8 +1,11 @@
 """A row of each kind of step but reductions, on intervals.
 
-All numbers of a program stand in each row of ``work``: as they are if no free edit is made (`BASE`), the ends in the
-case that is computed just now, with rows of other owners as usual (`USUAL_LOW`, `USUAL_HIGH`) or in their hulls
-(`LOW`, `HIGH`), and the hulls of all cases with at most 0, 1, 2 ... edits (`HULL_LOW`, `HULL_HIGH`).
+All numbers of a program stand in each row of ``work``:
+
+- `BASE`, `BASE_HIGH`: their ends if no free edit is made; of numbers that no edit changes only the first;
+- `USUAL_LOW`, `USUAL_HIGH`: their ends in the case that is computed just now, with rows of other owners as in the base;
+- `LOW`, `HIGH`: the same with rows of other owners in their hulls;
+- `HULL_LOW`, `HULL_HIGH`, and some rows behind each: the hulls of all cases with at most 0, 1, 2 ... edits.
 """
 
 from __future__ import annotations
@@ -36,13 +39,14 @@ from butfor.oracle.program.kernels.flat import FOLD, LINEAR, MAP, PICK, called, 
 from butfor.oracle.program.kernels.functions import ADD, RELU
 
 __all__ = [
-    "BASE", "HIGH", "HULL_HIGH", "HULL_LOW", "LEVELS", "LOW", "NUM_WORK", "USUAL_HIGH", "USUAL_LOW", "read", "row",
+    "BASE", "BASE_HIGH", "HIGH", "HULL_HIGH", "HULL_LOW", "LEVELS", "LOW", "NUM_WORK", "USUAL_HIGH", "USUAL_LOW",
+    "read", "row",
 ]  # fmt: skip
 
 # How many edits hulls tell apart: 0, 1, 2, and any number.
 LEVELS = 4
 
-BASE, USUAL_LOW, USUAL_HIGH, LOW, HIGH, HULL_LOW = range(6)
+BASE, BASE_HIGH, USUAL_LOW, USUAL_HIGH, LOW, HIGH, HULL_LOW = range(7)
 HULL_HIGH = HULL_LOW + LEVELS
 NUM_WORK = HULL_HIGH + LEVELS
 
@@ -55,17 +59,18 @@ def read(t: Any, value: int, row: int, owner: int, wide: bool, level: int) -> tu
         return BASE, BASE
     if t[t[OWNER] + first + row] == owner:
         return (LOW, HIGH) if wide else (USUAL_LOW, USUAL_HIGH)
-    return (HULL_LOW + level, HULL_HIGH + level) if wide else (BASE, BASE)
+    return (HULL_LOW + level, HULL_HIGH + level) if wide else (BASE, BASE_HIGH)
 
 
 @called
-def row(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool, level: int) -> None:
-    """Compute one row of a step that is no reduction."""
+def row(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool, level: int, again: bool) -> None:
+    """Compute one row of a step that is no reduction; ``again`` if `BASE` has it as it is without free edits."""
     kind = t[t[KIND] + step]
     if kind == MAP:
         _map(t, f, work, step, row, owner, wide, level)
     elif kind == LINEAR:
-        _linear(t, f, work, step, row, owner, wide, level)
+        if not (again and not wide and _linear_again(t, f, work, step, row, owner)):
+            _linear(t, f, work, step, row, owner, wide, level)
     elif kind == PICK:
         _pick(t, work, step, row, owner, wide, level)
     elif kind == FOLD:
@@ -138,6 +143,37 @@ def _linear(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bo
     for c in range(width):
         x, radius = middle[c], half[c]
         middle[c], half[c] = known(x - radius, x + radius) if finite else (-np.inf, np.inf)
+
+
+@kernel
+def _linear_again(t: Any, f: Any, work: Any, step: int, row: int, owner: int) -> bool:
+    """The product of what is not as in the base, added to the base; False where the base is not a single row."""
+    value, a = t[t[OUT] + step], t[t[INPUT] + 3 * step]
+    width, inner, at = t[t[WIDTH] + value], t[t[WIDTH] + a], t[MATRIX] + place(t, step, flat.MATRIX)
+    o, i = t[t[START] + value] + row * width, t[t[START] + a] + row * t[t[STRIDE] + a]
+    if t[t[FIRST] + a] < 0 or t[t[OWNER] + t[t[FIRST] + a] + row] != owner:
+        return False
+    for c in range(width):
+        if not (work[BASE, o + c] == work[BASE_HIGH, o + c] and np.isfinite(work[BASE, o + c])):
+            return False
+    first, last = work[USUAL_LOW, i : i + inner], work[USUAL_HIGH, i : i + inner]
+    before, single = work[BASE, i : i + inner], True
+    for r in range(inner):
+        single &= first[r] == last[r] and np.isfinite(first[r])
+    if not single:
+        return False
+    sums = work[USUAL_LOW, o : o + width]
+    for c in range(width):
+        sums[c] = work[BASE, o + c]
+    for r in range(inner):
+        x = first[r] - before[r]
+        if x != 0.0:
+            matrix = f[at + r * width : at + (r + 1) * width]
+            for c in range(width):
+                sums[c] += x * matrix[c]
+    for c in range(width):
+        work[USUAL_HIGH, o + c] = sums[c]
+    return True
 
 
 @kernel

@@ -11,6 +11,7 @@ from butfor.oracle.program.bounding import tables
 from butfor.oracle.program.bounding.owners import units_of
 from butfor.oracle.program.bounding.prepare import prepared
 from butfor.oracle.program.bounding.rows import BASE, LEVELS, NUM_WORK
+from butfor.oracle.program.kernels.flat import ARRIVAL, ARRIVING, RECEIVER, REDUCE, SHARE, SOURCE, VISIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +27,9 @@ __all__ = ["Bounding", "ProgramSieve"]
 # How much is handed over at once.
 MOST_PREFIXES = 1024
 MOST_CANDIDATES = 16_384
+
+# Numbers that are kept so that they need not be computed for every case: bounds the memory.
+MOST_KEPT = 8_000_000
 
 FREE, MADE, KEPT = range(3)
 
@@ -143,6 +147,7 @@ def _packed(
     from butfor.oracle.program.bounding.cases import MOST_CONES
 
     flat, pack = layout.flat, tables.Packer()
+    kept, num_kept = _room_for_falls(layout, units)
     edits, entries, count = len(deletes), layout.num_entries + 1, len(units.unit_owner)
     owned = int(np.diff(units.edits_from).max(initial=0)) + 1
     for name, number in (
@@ -166,7 +171,7 @@ def _packed(
         (tables.OWNERS_FROM, units.owners_from), (tables.OWNERS, units.owners),
         (tables.COUNT_FROM, units.count_from), (tables.COUNT_EDITS, units.count_edits),
         (tables.COUNTS, units.counts), (tables.EDIT_OF, units.edit_of), (tables.PRESENT, units.present),
-        (tables.DELETES, deletes),
+        (tables.DELETES, deletes), (tables.KEPT_FALLS, kept),
         (tables.CHANGE_FROM, units.change_from), (tables.CHANGE_EDIT, changes.edit[units.changes]),
         (tables.CHANGE_FEATURE, changes.feature[units.changes]), (tables.STATUS, np.full(edits, KEPT)),
         (tables.TOUCHED, np.zeros(len(units.edits_from) - 1)), (tables.COMPUTED, np.full(count, -1)),
@@ -181,8 +186,35 @@ def _packed(
         (tables.PARAMETER, flat.parameters), (tables.MATRIX, flat.matrices), (tables.EFFECT, np.empty(owned)),
         (tables.FALL, np.empty(LEVELS * entries)), (tables.WEIGHT, np.empty(4 * entries)),
         (tables.VALUE, np.empty(2 * entries)), (tables.COST, np.empty(edits)),
+        (tables.ROOM_FOR_FALLS, np.zeros(num_kept)),
         (tables.CHANGE_BEFORE, changes.before[units.changes]), (tables.CHANGE_AFTER, changes.after[units.changes]),
         (tables.CHEAPEST, np.empty(edits + 2)),
     ):  # fmt: skip
         pack.floats(name, floats)
-    return pack.packed()
+    t, f = pack.packed()
+    start = t[tables.KEPT_FALLS]
+    t[start : start + len(kept)] += np.where(kept >= 0, t[tables.ROOM_FOR_FALLS], 0)
+    return t, f
+
+
+def _room_for_falls(layout: Layout, units: Units) -> tuple[NDArray[np.int64], int]:
+    """Where it is kept by how much each entry of a sum can fall or rise, and how much room that takes.
+
+    Only what other owners bring, unmultiplied, is the same in all cases of an owner.
+    """
+    flat, size = layout.flat, 0
+    kept = np.full(layout.num_entries + 1, -1)
+    for step in np.flatnonzero((flat.kind == REDUCE) & (flat.code <= SHARE) & (flat.arity == 1)):
+        source, value = int(flat.inputs[step, 0]), int(flat.out[step])
+        if flat.first[source] < 0:
+            continue
+        places = flat.tables[step]
+        count = int(flat.table[places[ARRIVING] + flat.rows[value]])
+        entries = flat.table[places[ARRIVAL] : places[ARRIVAL] + count]
+        senders = units.owner[flat.first[source] + flat.table[places[SOURCE] + entries]]
+        receivers = units.owner[flat.first[value] + flat.table[places[RECEIVER] + entries]]
+        across = entries[(senders != receivers) & (receivers >= 0)]
+        room = 2 * (LEVELS - 1) * int(flat.width[value])
+        kept[places[VISIT] + across] = size + room * np.arange(len(across))
+        size += room * len(across)
+    return (kept, size) if size <= MOST_KEPT else (np.full_like(kept, -1), 0)

@@ -49,7 +49,9 @@ ORDER, PICKED, FREE_FROM, NEXT, LIVE, QUEUE = range(61, 67)
 PARAMETER, MATRIX, EFFECT, FALL, WEIGHT, VALUE, COST, CHEAPEST = range(67, 75)
 # What a feature is before and after an edit sets it.
 CHANGE_BEFORE, CHANGE_AFTER = range(78, 80)
-NUM_NAMES = 80
+# For each entry of a reduction, where it is kept by how much it can fall and rise; -1 for nowhere.
+KEPT_FALLS, ROOM_FOR_FALLS = range(80, 82)
+NUM_NAMES = 82
 
 # One more kind of step, behind those of `flat`: features that edits set.
 FEATURES = 7
