@@ -68,15 +68,24 @@ def _softmax_of(step: Map) -> Reduce | None:
         return None
     if total.code != "sum" or share.code != "share" or total.added is not None or share.added is not None:
         return None
-    same_entries = np.array_equal(total.receiver, share.receiver) and np.array_equal(total.edges, share.edges)
     weights = total.inputs[1]
-    if share.inputs[0] is not weights or not np.array_equal(share.source, np.arange(weights.rows)) or not same_entries:
+    if share.inputs[0] is not weights or not _same_entries(total, share):
         return None
     width = step.inputs[0].width
     if not np.array_equal(_columns(total.factor_columns, width), _columns(step.columns[1], width)):
         return None
     scores = _scores(weights, share)
     return None if scores is None else replace(total, code="softmax", inputs=[total.inputs[0], scores])
+
+
+def _same_entries(total: Reduce, share: Reduce) -> bool:
+    """Whether the weights are added up over the same entries, in all rows in which they are.
+
+    The other rows are rows that nobody needs.
+    """
+    entries = share.source
+    same = np.array_equal(total.receiver[entries], share.receiver) and np.array_equal(total.edges[entries], share.edges)
+    return same and len(entries) == np.isin(total.receiver, share.receiver).sum() == len(np.unique(entries))
 
 
 def _without_tiny(value: Value) -> Value:
@@ -98,7 +107,7 @@ def _scores(weights: Value, share: Reduce) -> Value | None:
         return None
     scores, highest = shifted.inputs
     gather = highest.step
-    if not isinstance(gather, Gather) or not np.array_equal(gather.source, share.receiver):
+    if not isinstance(gather, Gather) or not np.array_equal(gather.source[share.source], share.receiver):
         return None
     shift = gather.inputs[0].step
     is_shift = isinstance(shift, Reduce) and shift.code == "shift" and shift.inputs[0] is scores
