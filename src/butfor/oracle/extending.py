@@ -68,10 +68,11 @@ class ExtendingOracle(Oracle):
         threads: int = 1,
     ) -> Tensor:
         """By compiled code; where rounding could swap the first and second class, by the model itself."""
+        from butfor.oracle.ties import near_ties
+
         out = self._values(edits, prefixes, candidates, pointers, threads)
         logits = torch.from_numpy(out).to(self.general.predictor.logits)
-        second, first = np.partition(out, -2, axis=1)[:, -2:].T
-        close = np.flatnonzero(first - second <= NEARLY_A_TIE * (1 + np.abs(first)))
+        close = near_ties(out, NEARLY_A_TIE)
         if len(close):
             rows = np.searchsorted(pointers, close, side="right") - 1
             sets = np.concatenate([prefixes[rows], candidates[close, None]], axis=1)

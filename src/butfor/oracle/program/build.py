@@ -11,6 +11,7 @@ import numpy as np
 from butfor.edits.edits import pack
 from butfor.errors import ModelError
 from butfor.oracle.program.bounding.owners import Changes
+from butfor.oracle.program.columns import leave_out_constant_columns
 from butfor.oracle.program.layout import Layout
 from butfor.oracle.program.lowering import Lowering
 from butfor.oracle.program.restriction import Restrictable
@@ -109,6 +110,7 @@ def build(predictor: Predictor, edits: Edits, max_numbers: int) -> Program:
     near = edits.neighbourhood
     lowered = _lowered(predictor, _everything(edits), np.flatnonzero(edits.visible), near.flow, edits.changes.node)
     features = lowered.features
+    leave_out_constant_columns(lowered.out)
     present = np.arange(edits.all_ends.shape[1]) < near.num_columns
     layout = Layout.of(lowered.out, 0, present, [value for value, _ in features])
     _check_size(layout, max_numbers)
@@ -179,6 +181,7 @@ class WholeProgram:
         """
         near = edits.neighbourhood
         out, row = self.rows.of(near.targets[0] - self.first, near.columns)
+        leave_out_constant_columns(out)
         layout = Layout.of(out, row, np.ones(near.num_columns, dtype=bool))
         _check_size(layout, max_numbers)
         return Program(layout, out, [], _edited(edits, layout, []), self.trace, "", is_part=True)

@@ -97,7 +97,7 @@ class _Steps:
         self.out = np.array([values.numbers[id(value)] for _, value in pairs], dtype=np.int64)
         self.kind, self.code, self.arity = (np.zeros(size, np.int64) for _ in range(3))
         self.inputs, self.columns = np.zeros((size, 3), np.int64), np.full((size, 3), -1)
-        self.parameters, self.places = np.zeros((size, 2)), np.full((size, flat.NUM_TABLES), -1)
+        self.parameters, self.places = np.zeros((size, 3)), np.full((size, flat.NUM_TABLES), -1)
         self.added = np.array(
             [next((values.numbers[id(one)] for one in _added(step)), -1) for step, _ in pairs], dtype=np.int64
         )
@@ -166,7 +166,7 @@ class _Steps:
     def _write_reduce(self, at: int, step: Reduce, source: int, rows: int) -> None:
         self._write_gather(at, step, source)
         self.kind[at], self.code[at] = flat.REDUCE, flat.REDUCTIONS[step.code]
-        self.parameters[at] = step.empty, step.counts
+        self.parameters[at] = step.empty, step.counts, _limit(step)
         place, tables = self.places[at], self.tables
         place[flat.ARRIVING : flat.ARRIVAL + 1] = tables.put_lists(step.receiver, rows)
         place[flat.RECEIVER], place[flat.EDGE] = tables.put(step.receiver), tables.put(step.edges)
@@ -250,6 +250,27 @@ class Layout:
     def numbers(self) -> int:
         """How many numbers a state holds, about."""
         return 3 * len(self.start) + len(self.flat.table)
+
+
+def _limit(step: Reduce) -> float:
+    """What a maximum or minimum is that no message can fall short of, and an empty row has; not a number if unknown.
+
+    An entry that goes changes no column in which that is the extreme.
+    """
+    lowest, highest = _range(step.inputs[0])
+    known = {"amax": step.empty <= lowest, "amin": step.empty >= highest}
+    return step.empty if known.get(step.code, False) else np.nan
+
+
+def _range(value: Value) -> tuple[float, float]:
+    """Numbers that all of a value lie between, whichever edits are made."""
+    if isinstance(value.step, Gather):
+        return _range(value.step.inputs[0])
+    if isinstance(value.step, Map) and value.step.code == "relu":
+        return 0.0, np.inf
+    if not value.fixed or value.data is None or not value.data.size:
+        return -np.inf, np.inf
+    return float(value.data.min()), float(value.data.max())
 
 
 def _needed(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from butfor.oracle.program.steps import Step
 
-__all__ = ["begin_with_what_is_added", "simplify"]
+__all__ = ["begin_with_what_is_added", "readers_of", "simplify", "sum_of"]
 
 
 def simplify(out: Value) -> None:
@@ -65,7 +65,7 @@ _NEUTRAL = {"add": 0.0, "sub": 0.0, "mul": 1.0, "div": 1.0}
 
 def _join_constants(out: Value) -> None:
     """Let (x·A + b)·s + t be x·(A·s) + (b·s + t), where nothing else reads what is between."""
-    readers = _readers(out)
+    readers = readers_of(out)
     for step, value in in_order(out):
         affine = _affine(step)
         if affine is None:
@@ -86,7 +86,7 @@ def _join_constants(out: Value) -> None:
         value.step = Map([row, Value(None, row.width, shift)], "add", [None, None])
 
 
-def _readers(out: Value) -> dict[int, int]:
+def readers_of(out: Value) -> dict[int, int]:
     """How many steps read each value, by its id."""
     readers: dict[int, int] = {}
     for step, _ in in_order(out):
@@ -100,7 +100,7 @@ def begin_with_what_is_added(out: Value) -> None:
 
     Both begin with what never changes, and a sum counts a node's own row where it is added to those of its neighbours.
     """
-    readers = _readers(out)
+    readers = readers_of(out)
     for step, value in in_order(out):
         if not isinstance(step, Map) or step.code != "add" or any(own is not None for own in step.columns):
             continue
@@ -111,7 +111,7 @@ def begin_with_what_is_added(out: Value) -> None:
                 continue
             assert isinstance(inner, (Linear, Reduce))
             if other.fixed and other.width == value.width:
-                value.step = replace(inner, added=_sum_of(inner.added, other))
+                value.step = replace(inner, added=sum_of(inner.added, other))
                 break
             if isinstance(inner, Reduce) and len(inner.inputs) == 1 and inner.inputs[0] is other:
                 itself = np.arange(value.rows)
@@ -124,7 +124,7 @@ def begin_with_what_is_added(out: Value) -> None:
                 break
 
 
-def _sum_of(one: Value | None, other: Value) -> Value:
+def sum_of(one: Value | None, other: Value) -> Value:
     """Two fixed values added up."""
     if one is None:
         return other

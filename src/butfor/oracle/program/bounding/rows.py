@@ -83,7 +83,7 @@ def row(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool, 
 def _map(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool, level: int) -> None:
     low, high = (LOW, HIGH) if wide else (USUAL_LOW, USUAL_HIGH)
     value, code, arity = t[t[OUT] + step], t[t[CODE] + step], t[t[ARITY] + step]
-    width, p, q = t[t[WIDTH] + value], f[t[PARAMETER] + 2 * step], f[t[PARAMETER] + 2 * step + 1]
+    width, p, q = t[t[WIDTH] + value], f[t[PARAMETER] + 3 * step], f[t[PARAMETER] + 3 * step + 1]
     o = t[t[START] + value] + row * width
     a, b, d = t[t[INPUT] + 3 * step], t[t[INPUT] + 3 * step + 1], t[t[INPUT] + 3 * step + 2]
     al, ah = read(t, a, row, owner, wide, level)

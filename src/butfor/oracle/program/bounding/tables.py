@@ -97,7 +97,7 @@ def begin(t: Any, f: Any, base: Any, step: int, row: int, out: Any) -> None:
     d = t[t[ADDED] + step]
     if d < 0:
         for c in range(len(out)):
-            out[c] = f[t[PARAMETER] + 2 * step]
+            out[c] = f[t[PARAMETER] + 3 * step]
         return
     i = t[t[START] + d] + row * t[t[STRIDE] + d]
     for c in range(len(out)):

@@ -23,7 +23,6 @@ from butfor.oracle.program.kernels.flat import (
     READERS,
     REDUCE,
     SHARE,
-    called,
     inlined,
     jit,
     kernel,
@@ -34,7 +33,7 @@ from butfor.oracle.program.kernels.values import compute
 __all__ = ["extend"]
 
 
-@called
+@kernel
 def _propagate_reduce(flat: Any, state: Any, step: int, columns: Any, now: int) -> None:
     """Receivers of rows that changed and of edges that came or went."""
     table, changed, counts = flat.table, state.changed, state.counts
@@ -103,7 +102,7 @@ def _put(flat: Any, state: Any, value: int, row: int, i: int, now: int) -> None:
         state.counts[value] += 1
 
 
-@called
+@kernel
 def _propagate_rows(flat: Any, state: Any, step: int, now: int) -> None:
     """Rows in which an input changed."""
     stamp, changed = state.stamp, state.changed
@@ -150,7 +149,7 @@ def _drop_unchanged(flat: Any, state: Any, value: int) -> None:
     state.counts[value] = kept
 
 
-@called
+@kernel
 def _make(flat: Any, state: Any, edited: Any, edits: Any, columns: Any) -> int:
     """Compute what these edits change; the edge columns that they toggle are written down. Returns how many."""
     state.clock[0] += 1
@@ -258,12 +257,17 @@ def extend(
     width, first = flat.width[output], flat.first[output]
     o = flat.start[output] + row * width
     for i in range(len(prefixes)):
-        count = _make(flat, state, edited, prefixes[i], made)
-        saved = _keep(flat, state, made[:count])
-        for j in range(pointers[i], pointers[i + 1]):
-            if candidates[j] >= 0:
-                _make(flat, state, edited, candidates[j : j + 1], tried)
-            anew = candidates[j] >= 0 and state.stamp[first + row] == state.clock[0]
+        count = saved = 0
+        # The prefix takes its turn before the first candidate: so all that follows is compiled in one place, and a call
+        # with so many arrays, which costs more than most steps, is spared.
+        for j in range(pointers[i] - 1, pointers[i + 1]):
+            is_prefix = j < pointers[i]
+            edits, columns = prefixes[i] if is_prefix else candidates[j : j + 1], made if is_prefix else tried
+            toggled = _make(flat, state, edited, edits, columns)
+            if is_prefix:
+                count, saved = toggled, _keep(flat, state, made[:toggled])
+                continue
+            anew = state.stamp[first + row] == state.clock[0]
             for c in range(width):
                 out[j, c] = state.fresh[o + c] if anew else state.base[o + c]
         _undo(flat, state, made[:count], saved)

@@ -40,7 +40,8 @@ class Flat(NamedTuple):
         arity: how many these are.
         code: which function, fold or reduction it is.
         columns: where the column is that each output column reads, for each input; -1 where it is the same column.
-        parameters: two numbers.
+        parameters: three numbers; of a reduction, what rows have that nothing leads to, whether it counts degrees, and
+            what no message falls short of (not a number if unknown).
         added: for a matrix product or a sum, the fixed value that it begins with; -1 where that is nothing.
         tables: where its other tables are: see below.
         table: whole numbers.

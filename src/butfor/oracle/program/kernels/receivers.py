@@ -138,18 +138,19 @@ def _begin_extremes(flat: Any, state: Any, step: int, rows: Any, now: int) -> No
 
 @inlined
 def _mark_gone(flat: Any, state: Any, step: int, entries: Any) -> None:
-    """Mark the columns in which an entry that changed was the extreme."""
+    """Mark the columns in which an entry that changed was the extreme, unless nothing can fall short of that."""
     base, fresh, table = state.base, state.fresh, flat.table
     value, a = flat.out[step], flat.inputs[step, 0]
     first, width = flat.first[value], flat.width[value]
     sources, edges, receivers = flat.tables[step, SOURCE], flat.tables[step, EDGE], flat.tables[step, RECEIVER]
+    limit = flat.parameters[step, 2]
     for entry in entries:
         row, column, source = table[receivers + entry], table[edges + entry], table[sources + entry]
         if state.tally[first + row] >= 0 and (column < 0 or state.present[column]):
             o, i = flat.start[value] + row * width, flat.start[a] + source * flat.stride[a]
             mine, extreme, gone = fresh[o : o + width], base[o : o + width], base[i : i + width]
             for c in range(width):
-                mine[c] = np.nan if gone[c] == extreme[c] else mine[c]
+                mine[c] = np.nan if (gone[c] == extreme[c]) & (extreme[c] != limit) else mine[c]
 
 
 @inlined
