@@ -44,7 +44,7 @@ from butfor.oracle.program.bounding.tables import (
 )
 from butfor.oracle.program.kernels.flat import called, jit, kernel
 
-__all__ = ["BOUNDED", "CANDIDATES", "PREFIXES", "Found", "least_margin", "search"]
+__all__ = ["BOUNDED", "CANDIDATES", "PREFIXES", "Found", "search"]
 
 # What `Found.numbers` holds: how many prefixes and candidates there are, and how often something was bounded.
 PREFIXES, CANDIDATES, BOUNDED = range(3)
@@ -58,12 +58,14 @@ class Found(NamedTuple):
         pointers: the candidates of prefix ``i`` are those from pointers[i] to pointers[i + 1].
         candidates: edits.
         numbers: see above.
+        margins: one number, what the margin is at least, where only that is asked for.
     """
 
     prefixes: Any
     pointers: Any
     candidates: Any
     numbers: Any
+    margins: Any
 
 
 @kernel
@@ -74,13 +76,6 @@ def _margin(t: Any, work: Any, line: int, every: bool) -> float:
     for c in range(1, t[OUT_WIDTH]):
         margin = min(margin, work[line, o + c]) if every else max(margin, work[line, o + c])
     return margin if margin == margin else -np.inf
-
-
-@jit
-def least_margin(t: Any, f: Any, work: Any, budget: int, largest: int, every: bool) -> float:
-    """What the margin is at least after the edits that are made and at most ``budget`` free ones."""
-    bound(t, f, work, budget, largest)
-    return _margin(t, work, HULL_LOW + LEVELS - 1, every)
 
 
 @called
@@ -175,8 +170,15 @@ def _leave(t: Any) -> None:
 def search(
     t: Any, f: Any, work: Any, found: Any, size: int, limit: float, needed: float, every: bool, most_bounded: int
 ) -> None:
-    """Go on until all is done, so much was bounded, or there is no room for what is to be tried."""
+    """Go on until all is done, so much was bounded, or there is no room for what is to be tried.
+
+    With nothing to go on for, only the margin is bounded: one entry for all keeps the time to compile short.
+    """
     found.numbers[:] = 0
+    if most_bounded == 0:
+        bound(t, f, work, size, size)
+        found.margins[0] = _margin(t, work, HULL_LOW + LEVELS - 1, every)
+        return
     while not t[DONE]:
         depth = t[DEPTH]
         full = found.numbers[CANDIDATES] + t[NUM_ORDER] + 1 > len(found.candidates)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from butfor.oracle.program.bounding.owners import Changes, Units
+    from butfor.oracle.program.bounding.search import Found
     from butfor.oracle.program.layout import Layout
     from butfor.oracle.program.steps import Value
 
@@ -72,11 +73,13 @@ class Bounding:
 
     def least_margin(self, made: Sequence[int], free: NDArray[np.int64], most: int) -> float:
         """What the margin is at least after some edits and at most ``most`` of the free ones."""
-        from butfor.oracle.program.bounding.search import least_margin
+        from butfor.oracle.program.bounding.search import search
 
         self._begin(free)
         self.t[self.t[tables.STATUS] + np.asarray(made, dtype=np.int64)] = MADE
-        return float(least_margin(self.t, self.f, self.work, max(most, 1), max(most, 1), self.every))
+        found = _room(0, 1)
+        search(self.t, self.f, self.work, found, max(most, 1), np.inf, 0.0, self.every, 0)
+        return float(found.margins[0])
 
     def _begin(self, free: NDArray[np.int64]) -> None:
         """Only these edits are free, and nothing is known."""
@@ -109,8 +112,6 @@ class ProgramSieve(Sieve):
         limit: float,
         needed: float,
     ) -> None:
-        from butfor.oracle.program.bounding.search import Found
-
         self._bounding, self._size, self._limit, self._needed = bounding, size, limit, needed
         bounding._begin(order)
         t, f = bounding.t, bounding.f
@@ -119,10 +120,7 @@ class ProgramSieve(Sieve):
         t[[tables.DEPTH, tables.IS_NEW, tables.DONE, t[tables.NEXT], t[tables.FREE_FROM]]] = 0
         f[t[tables.COST] : t[tables.COST] + len(order)] = costs
         f[t[tables.CHEAPEST] : t[tables.CHEAPEST] + size + 1] = np.append(0.0, np.cumsum(np.sort(costs))[:size])
-        self._found = Found(
-            np.empty((MOST_PREFIXES, max(size - 1, 0)), np.int64), np.zeros(MOST_PREFIXES + 1, np.int64),
-            np.empty(max(MOST_CANDIDATES, 2 * len(order) + 2), np.int64), np.zeros(3, np.int64),
-        )  # fmt: skip
+        self._found = _room(max(size - 1, 0), max(MOST_CANDIDATES, 2 * len(order) + 2))
 
     def next(self, most_bounded: int) -> Sieved:
         """Go on for a while."""
@@ -138,6 +136,16 @@ class ProgramSieve(Sieve):
             int(found.numbers[BOUNDED]),
             bool(one.t[tables.DONE]),
         )
+
+
+def _room(length: int, candidates: int) -> Found:
+    """Room for prefixes of so many edits, and for so many candidates."""
+    from butfor.oracle.program.bounding.search import Found
+
+    return Found(
+        np.empty((MOST_PREFIXES, length), np.int64), np.zeros(MOST_PREFIXES + 1, np.int64),
+        np.empty(candidates, np.int64), np.zeros(3, np.int64), np.zeros(1),
+    )  # fmt: skip
 
 
 def _packed(
