@@ -62,7 +62,7 @@ class Units(NamedTuple):
             in cones of its entries, and in how many.
         edit_of: the edit that toggles each edge column; -1 for none.
         present: whether the column is there before any edit.
-        out: where the output begins, and how wide it is.
+        out: where the output begins.
         last: the unit that computes the output.
     """
 
@@ -92,7 +92,7 @@ class Units(NamedTuple):
     counts: Numbers
     edit_of: Numbers
     present: NDArray[np.bool_]
-    out: Numbers
+    out: int
     last: int
 
 
@@ -219,7 +219,7 @@ class _Builder:
         pairs = self._owner_edits(everyone)
         counted = self._counts(pairs, everyone, step, row)
         flat, number_out = self.layout.flat, self.values.numbers[id(self.out)]
-        out = np.array([flat.start[number_out] + self.row * flat.width[number_out], flat.width[number_out]])
+        out = int(flat.start[number_out] + self.row * flat.width[number_out])
         by_owner = np.argsort(unit_owner, kind="stable")
         reads_from, reads, reads_by = _lists(reading[0], count, reading[1], reading[2])
         edits_from, edits = _lists(pairs[0], num_owners, pairs[1])

@@ -296,7 +296,8 @@ def extremes(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: b
     begin(t, f, work[BASE], step, row, work[low, o : o + width])
     wide = wide and capacity > 0
     if t[MAYBE_COUNT] == 0 and not wide:
-        _usual_extremes(t, work, step, o, owner, low, high)
+        if not (low == USUAL_LOW and case.most > 0 and _extremes_again(t, work, step, row, owner)):
+            _usual_extremes(t, work, step, o, owner, low, high)
         return
     lost = most_lost(t, f, step, case)
     turned = t[t[CODE] + step] == AMIN
@@ -304,6 +305,56 @@ def extremes(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: b
         empty = -work[low, o + c] if turned else work[low, o + c]
         x, y = _extreme(t, f, work, step, c, owner, wide, case, capacity, lost, empty, turned)
         work[low, o + c], work[high, o + c] = (-y, -x) if turned else (x, y)
+
+
+@kernel
+def _extremes_again(t: Any, work: Any, step: int, row: int, owner: int) -> bool:
+    """What is not as in the base: columns whose extreme is gone, and entries that came; False where that is not enough.
+
+    It is not where the base has no entry, is not a single row, or entries are the owner's own rows.
+    """
+    a, value, table = t[t[INPUT] + 3 * step], t[t[OUT] + step], t[t[TABLE] :]
+    width, turned = t[t[WIDTH] + value], t[t[CODE] + step] == AMIN
+    o = t[t[START] + value] + row * width
+    extreme, before = work[USUAL_LOW, o : o + width], work[BASE, o : o + width]
+    single = True
+    for c in range(width):
+        single &= before[c] == work[BASE_HIGH, o + c] and np.isfinite(before[c])
+        extreme[c] = before[c]
+    arriving, arrival, some = place(t, step, ARRIVING), place(t, step, ARRIVAL), False
+    for k in range(table[arriving + row], table[arriving + row + 1]):
+        entry = table[arrival + k]
+        column, source = table[place(t, step, EDGE) + entry], table[place(t, step, SOURCE) + entry]
+        al, ah = read(t, a, source, owner, False, 0)
+        if al == USUAL_LOW:
+            return False
+        edit = -1 if column < 0 else t[t[EDIT_OF] + column]
+        there = column < 0 or t[t[PRESENT] + column] != 0
+        if edit >= 0 and t[t[STATUS] + edit] == MADE:
+            there = not there
+        some |= there
+        if edit < 0 or t[t[STATUS] + edit] != FREE or t[t[CHOSEN] + edit] == 0:
+            continue
+        i = t[t[START] + a] + source * t[t[STRIDE] + a]
+        first, last = work[al, i : i + width], work[ah, i : i + width]
+        for c in range(width):
+            single &= first[c] == last[c] and np.isfinite(first[c])
+            # A column whose extreme goes, or may be another one from now on, is looked for anew.
+            beyond = not there and (first[c] < before[c] if turned else first[c] > before[c])
+            if first[c] == before[c] or beyond:
+                extreme[c] = np.nan
+    if not single or not some or t[SURE_COUNT] == 0:
+        return False
+    for c in range(width):
+        if extreme[c] != extreme[c]:
+            for k in range(t[SURE_COUNT]):
+                x, y = ends(t, work, step, t[t[SURE] + k], c, owner, False, 0)
+                if x != y or not np.isfinite(x):
+                    return False
+                if k == 0 or (x < extreme[c] if turned else x > extreme[c]):
+                    extreme[c] = x
+        work[USUAL_HIGH, o + c] = extreme[c]
+    return True
 
 
 @kernel

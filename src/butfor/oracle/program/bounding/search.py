@@ -14,7 +14,7 @@ import numpy as np
 
 from butfor.oracle.program.bounding.cases import bound, set_status
 from butfor.oracle.program.bounding.reductions import FREE, KEPT, MADE
-from butfor.oracle.program.bounding.rows import BASE, HULL_LOW, LEVELS
+from butfor.oracle.program.bounding.rows import BASE, BASE_HIGH, HULL_HIGH, HULL_LOW, LEVELS
 from butfor.oracle.program.bounding.tables import (
     CHEAPEST,
     CLOCK,
@@ -28,6 +28,7 @@ from butfor.oracle.program.bounding.tables import (
     LIVE,
     NEXT,
     NUM_ORDER,
+    NUM_SCORES,
     ORDER,
     OUT_START,
     OUT_WIDTH,
@@ -45,6 +46,9 @@ from butfor.oracle.program.bounding.tables import (
 from butfor.oracle.program.kernels.flat import called, jit, kernel
 
 __all__ = ["BOUNDED", "CANDIDATES", "PREFIXES", "Found", "search"]
+
+# How far scores of single precision may be off, relative to their size, with room to spare.
+ROUNDING = 1e-4
 
 # What `Found.numbers` holds: how many prefixes and candidates there are, and how often something was bounded.
 PREFIXES, CANDIDATES, BOUNDED = range(3)
@@ -69,12 +73,15 @@ class Found(NamedTuple):
 
 
 @kernel
-def _margin(t: Any, work: Any, line: int, every: bool) -> float:
-    """The margin: the least of the differences of scores, or the largest."""
+def _margin(t: Any, work: Any, low: int, high: int, every: bool) -> float:
+    """The margin, the least of the differences of scores or the largest, less what rounding of the scores may hide."""
     o = t[OUT_START]
-    margin = work[line, o]
+    margin, score = work[low, o], 0.0
     for c in range(1, t[OUT_WIDTH]):
-        margin = min(margin, work[line, o + c]) if every else max(margin, work[line, o + c])
+        margin = min(margin, work[low, o + c]) if every else max(margin, work[low, o + c])
+    for c in range(t[OUT_WIDTH], t[OUT_WIDTH] + t[NUM_SCORES]):
+        score = max(score, max(abs(work[low, o + c]), abs(work[high, o + c])))
+    margin -= ROUNDING * score
     return margin if margin == margin else -np.inf
 
 
@@ -177,7 +184,7 @@ def search(
     found.numbers[:] = 0
     if most_bounded == 0:
         bound(t, f, work, size, size)
-        found.margins[0] = _margin(t, work, HULL_LOW + LEVELS - 1, every)
+        found.margins[0] = _margin(t, work, HULL_LOW + LEVELS - 1, HULL_HIGH + LEVELS - 1, every)
         return
     while not t[DONE]:
         depth = t[DEPTH]
@@ -187,12 +194,12 @@ def search(
         left = size - depth
         bound(t, f, work, left, size)
         found.numbers[BOUNDED] += 1
-        if t[IS_NEW] and depth and _margin(t, work, BASE, every) <= needed:
+        if t[IS_NEW] and depth and _margin(t, work, BASE, BASE_HIGH, every) <= needed:
             _put_candidate(found, t[t[PICKED] + depth - 1])
             _hand_over(t, found, depth - 1)
         t[IS_NEW] = 0
         chosen = -1
-        if not _margin(t, work, HULL_LOW + LEVELS - 1, every) > needed:
+        if not _margin(t, work, HULL_LOW + LEVELS - 1, HULL_HIGH + LEVELS - 1, every) > needed:
             cost = 0.0
             for k in range(depth):
                 cost += f[t[COST] + t[t[NEXT] + k]]

@@ -63,13 +63,16 @@ class Bounding:
         num_edits: int,
         changes: Changes,
     ) -> None:
-        layout, units = units_of(prepared(out, pairs), row, present, edit_of, num_edits, changes)
+        # The scores themselves say how much rounding may hide.
+        combined = np.concatenate([pairs, np.eye(pairs.shape[1])])
+        layout, units = units_of(prepared(out, combined), row, present, edit_of, num_edits, changes)
         self.every = every
         self.work = np.empty((NUM_WORK, len(layout.start)))
         self.work[BASE] = layout.start
         deletes = np.ones(num_edits, dtype=bool)
         deletes[edit_of[(edit_of >= 0) & ~present]] = False
         self.t, self.f = _packed(layout, units, deletes, changes)
+        self.t[[tables.OUT_WIDTH, tables.NUM_SCORES]] = pairs.shape
 
     def least_margin(self, made: Sequence[int], free: NDArray[np.int64], most: int) -> float:
         """What the margin is at least after some edits and at most ``most`` of the free ones."""
@@ -159,8 +162,8 @@ def _packed(
     edits, entries, count = len(deletes), layout.num_entries + 1, len(units.unit_owner)
     owned = int(np.diff(units.edits_from).max(initial=0)) + 1
     for name, number in (
-        (tables.NUM_UNITS, count), (tables.NUM_EDITS, edits), (tables.OUT_START, units.out[0]),
-        (tables.OUT_WIDTH, units.out[1]), (tables.LAST_UNIT, units.last),
+        (tables.NUM_UNITS, count), (tables.NUM_EDITS, edits), (tables.OUT_START, units.out),
+        (tables.LAST_UNIT, units.last),
     ):  # fmt: skip
         pack.number(name, int(number))
     for name, numbers in (

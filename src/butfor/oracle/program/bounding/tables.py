@@ -51,7 +51,9 @@ PARAMETER, MATRIX, EFFECT, FALL, WEIGHT, VALUE, COST, CHEAPEST = range(67, 75)
 CHANGE_BEFORE, CHANGE_AFTER = range(78, 80)
 # For each entry of a reduction, where it is kept by how much it can fall and rise; -1 for nowhere.
 KEPT_FALLS, ROOM_FOR_FALLS = range(80, 82)
-NUM_NAMES = 82
+# The scores stand behind the differences in the output.
+NUM_SCORES = 82
+NUM_NAMES = 83
 
 # One more kind of step, behind those of `flat`: features that edits set.
 FEATURES = 7
