@@ -7,6 +7,7 @@ from typing import Any
 from butfor.oracle.program.bounding.reductions import FREE, Case, extremes, list_entries, sums
 from butfor.oracle.program.bounding.rows import (
     BASE,
+    BASE_HIGH,
     HIGH,
     HULL_HIGH,
     HULL_LOW,
@@ -218,8 +219,9 @@ def _export(t: Any, work: Any, unit: int, size: int, exact: bool) -> None:
         width = t[t[WIDTH] + value]
         o = t[t[START] + value] + t[t[ROW] + at] * width
         if size == 0:
+            # A comparison may be undecided although all edges are known: then it is not a single number.
             for c in range(o, o + width):
-                work[BASE, c] = work[USUAL_LOW, c]
+                work[BASE, c], work[BASE_HIGH, c] = work[USUAL_LOW, c], work[USUAL_HIGH, c]
         for level in range(first_level, LEVELS):
             least, most = work[HULL_LOW + level, o : o + width], work[HULL_HIGH + level, o : o + width]
             first, last = work[low, o : o + width], work[high, o : o + width]

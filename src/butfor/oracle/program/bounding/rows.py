@@ -1,8 +1,9 @@
 """A row of each kind of step but reductions, on intervals.
 
-All numbers of a program stand in each row of ``work``: as they are if no free edit is made (`BASE`), the ends in the
-case that is computed just now, with rows of other owners as usual (`USUAL_LOW`, `USUAL_HIGH`) or in their hulls
-(`LOW`, `HIGH`), and the hulls of all cases with at most 0, 1, 2 ... edits (`HULL_LOW`, `HULL_HIGH`).
+All numbers of a program stand in each row of ``work``: as they are if no free edit is made (`BASE`; up to `BASE_HIGH`
+where that is not known for certain), the ends in the case that is computed just now, with rows of other owners as usual
+(`USUAL_LOW`, `USUAL_HIGH`) or in their hulls (`LOW`, `HIGH`), and the hulls of all cases with at most 0, 1, 2 ... edits
+(`HULL_LOW`, `HULL_HIGH`).
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ from butfor.oracle.program.kernels.flat import FOLD, LINEAR, MAP, PICK, called, 
 from butfor.oracle.program.kernels.functions import ADD, RELU
 
 __all__ = [
-    "BASE", "HIGH", "HULL_HIGH", "HULL_LOW", "LEVELS", "LOW", "NUM_WORK", "USUAL_HIGH", "USUAL_LOW", "read", "row",
+    "BASE", "BASE_HIGH", "HIGH", "HULL_HIGH", "HULL_LOW", "LEVELS", "LOW", "NUM_WORK", "USUAL_HIGH", "USUAL_LOW", "read", "row",
 ]  # fmt: skip
 
 # How many edits hulls tell apart: 0, 1, 2, and any number.
 LEVELS = 4
 
-BASE, USUAL_LOW, USUAL_HIGH, LOW, HIGH, HULL_LOW = range(6)
+BASE, BASE_HIGH, USUAL_LOW, USUAL_HIGH, LOW, HIGH, HULL_LOW = range(7)
 HULL_HIGH = HULL_LOW + LEVELS
 NUM_WORK = HULL_HIGH + LEVELS
 
@@ -55,7 +56,7 @@ def read(t: Any, value: int, row: int, owner: int, wide: bool, level: int) -> tu
         return BASE, BASE
     if t[t[OWNER] + first + row] == owner:
         return (LOW, HIGH) if wide else (USUAL_LOW, USUAL_HIGH)
-    return (HULL_LOW + level, HULL_HIGH + level) if wide else (BASE, BASE)
+    return (HULL_LOW + level, HULL_HIGH + level) if wide else (BASE, BASE_HIGH)
 
 
 @called
