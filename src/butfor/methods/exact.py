@@ -146,8 +146,9 @@ class _Search:
         self.method, self.problem, self.tuning = method, problem, method.tuning
         self.threads = method.threads or CORES
         relevant = problem.oracle.relevant(problem.edits)
-        if problem.edits.keep_connected and len(problem.edits.added.edit):
-            # An edge that the model does not see may be what holds the rest together.
+        # An edge that the model does not see may be what holds the rest together.
+        self.unseen_matters = problem.edits.keep_connected and len(problem.edits.added.edit) > 0
+        if self.unseen_matters:
             relevant[:] = True
         self.edits = np.flatnonzero(relevant)
         self.costs = problem.edits.costs[self.edits]
@@ -192,7 +193,9 @@ class _Search:
 
     @cached_property
     def has_sieve(self) -> bool:
-        """Whether the oracle searches by itself for sets that are not ruled out."""
+        """Whether the oracle searches by itself for sets that are not ruled out; edits that it does not see it leaves."""
+        if self.unseen_matters:
+            return False
         return self.problem.sieve(self.edits[:0], 0, math.inf, 0.0) is not None
 
     def bounding_pays(self, count: int, size: int) -> bool:
