@@ -471,5 +471,5 @@ def test_many_neighbours_at_a_turn(turn: Callable[[Tensor], Tensor]) -> None:
     data = Data(x=torch.zeros(33, 1), edge_index=torch.tensor(ends).T.contiguous())
     data.x[1] = -3.0
     model = Told(lambda x, e: heard(turn(heard(torch.ones_like(x), e)) + x, e) - 6.5)
-    result = butfor.explain(model, data, 0, SIEVED, directed=True)
+    result = butfor.explain(model, data, 0, SIEVED, directed=True, space=butfor.EditSpace(max_edits=1))
     assert (result.status.value, result.cost) == ("optimal", 1.0)
