@@ -193,8 +193,9 @@ class _Search:
 
     @cached_property
     def has_sieve(self) -> bool:
-        """Whether the oracle searches by itself for sets that are not ruled out; edits that it does not see it leaves."""
+        """Whether the oracle searches by itself for sets that are not ruled out."""
         if self.unseen_matters:
+            # It passes over edits that the model does not see.
             return False
         return self.problem.sieve(self.edits[:0], 0, math.inf, 0.0) is not None
 

@@ -17,7 +17,7 @@ from butfor.oracle.program.bounding import sieve
 from butfor.oracle.program.oracle import program_oracle
 from families import EXACT, bounding_of, check_bounds, hub_case, margins, subsets
 from gnns import LOCAL
-from program_cases import BY_HAND, CARRIES, CLASSES, WIDTH, Hand, HandGraphs, hand_case, kind_case, sums
+from program_cases import BY_HAND, CARRIES, CLASSES, WIDTH, Hand, HandGraphs, ProgramCase, hand_case, kind_case, sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ QUICK = (
 )  # fmt: skip
 
 
-def with_additions(name: str, seed: int, directed: bool, node: int) -> butfor.EditSpace:
+def with_additions(name: str, seed: int, directed: bool, node: int) -> ProgramCase:
     carries = {field: CARRIES[field] for field in LOCAL[name].fields if field in CARRIES}
     case = kind_case(LOCAL[name], seed, directed, node, False)
     return replace(case, space=butfor.EditSpace(add=butfor.Within(hops=2, most=4), carries=carries))
@@ -74,9 +74,8 @@ def test_layers_in_plain_torch(first: str) -> None:
 def stack(make: Callable[[int, int], nn.Module]) -> Callable[[], nn.Module]:
     def build() -> nn.Module:
         torch.manual_seed(3)
-        return pyg.Sequential(
-            "x, edge_index", [(make(WIDTH, WIDTH), "x, edge_index -> x"), nn.Tanh(), (make(WIDTH, CLASSES), "x, edge_index -> x")]
-        )  # fmt: skip
+        call = "x, edge_index -> x"
+        return pyg.Sequential("x, edge_index", [(make(WIDTH, WIDTH), call), nn.Tanh(), (make(WIDTH, CLASSES), call)])
 
     return build
 
@@ -178,6 +177,12 @@ def test_many_neighbours_at_a_turn() -> None:
 # Would any of this notice?
 
 
+def check_many(*names: str) -> None:
+    for seed in range(12):
+        for name in names:
+            check_bounds(kind_case(LOCAL[name], seed, False, 4, False), seed)
+
+
 def broken_units(monkeypatch: pytest.MonkeyPatch, change: Callable[[Units], dict[str, Any]]) -> None:
     original = sieve.units_of
 
@@ -199,6 +204,4 @@ BROKEN: dict[str, Callable[[Units], dict[str, Any]]] = {
 def test_what_is_broken_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     broken_units(monkeypatch, BROKEN[name])
     with pytest.raises(AssertionError):
-        for seed in range(12):
-            for kind in ("GIN", "GraphSAGE, mean"):
-                check_bounds(kind_case(LOCAL[kind], seed, False, 4, False), seed)
+        check_many("GIN", "GraphSAGE, mean")

@@ -44,7 +44,7 @@ def known(low: float, high: float) -> tuple[float, float]:
 def product(a: float, b: float, c: float, d: float) -> tuple[float, float]:
     """The products of numbers in two intervals."""
     p, q, r, s = a * c, a * d, b * c, b * d
-    if not p + q + r + s == p + q + r + s:
+    if math.isnan(p + q + r + s):
         # 0 times inf: the smaller of a number and none may be the number, so it must be noticed before.
         return -np.inf, np.inf
     return known(min(min(p, q), min(r, s)), max(max(p, q), max(r, s)))

@@ -37,7 +37,8 @@ from butfor.oracle.program.kernels.flat import FOLD, LINEAR, MAP, PICK, called, 
 from butfor.oracle.program.kernels.functions import ADD, RELU
 
 __all__ = [
-    "BASE", "BASE_HIGH", "HIGH", "HULL_HIGH", "HULL_LOW", "LEVELS", "LOW", "NUM_WORK", "USUAL_HIGH", "USUAL_LOW", "read", "row",
+    "BASE", "BASE_HIGH", "HIGH", "HULL_HIGH", "HULL_LOW", "LEVELS", "LOW", "NUM_WORK", "USUAL_HIGH", "USUAL_LOW",
+    "read", "row",
 ]  # fmt: skip
 
 # How many edits hulls tell apart: 0, 1, 2, and any number.
