@@ -18,6 +18,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import coalesce, degree, scatter
 
 import butfor
+from butfor.methods.exact import Tuning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -422,3 +423,73 @@ def test_a_neighbour_whose_score_is_endless() -> None:
     )
     result = session.explain(0, butfor.Exact())
     assert (result.status.value, result.cost) == ("optimal", 1)
+
+
+# Bounds on programs, and the search that prunes with them, also where there is little to prune.
+SIEVED = butfor.Exact(all_smallest=True, tuning=Tuning(bounding_pays=2, margins_pay=1))
+
+
+class Told(nn.Module):
+    """The second class by so much as a function of node and edges says; the first has 0."""
+
+    def __init__(self, lead: Callable[[Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.lead, self.weight = lead, nn.Parameter(torch.ones(1))
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        lead = self.lead(x, edge_index)[:, :1] * self.weight
+        return torch.cat([0 * lead, lead], dim=1)
+
+
+def heard(x: Tensor, edge_index: Tensor) -> Tensor:
+    return scatter(x[edge_index[0]], edge_index[1], 0, dim_size=x.size(0))
+
+
+def test_an_edge_that_only_holds_the_graph_together() -> None:
+    """The model does not hear of the edges that may be added, but without one of them node 1 would be cut off."""
+    ends = torch.tensor([[0, 0, 0], [1, 2, 3]])
+    data = Data(x=torch.tensor([[0.0], [1.0], [0.0], [0.0]]), edge_index=torch.cat([ends, ends.flip(0)], dim=1))
+    space = butfor.EditSpace(add=[(1, 2), (1, 3)], keep_connected=True, costs={(1, 2): 3.0, (1, 3): 2.0})
+    result = butfor.explain(Told(lambda x, e: 0.5 - heard(x, e)), data, 0, SIEVED, space=space)
+    assert (result.status.value, result.cost) == ("optimal", 3.0)
+    space = butfor.EditSpace(add=[(1, 2), (1, 3)], keep_connected=True)
+    result = butfor.explain(Told(lambda x, e: 0.5 - heard(x, e)), data, 0, SIEVED, space=space)
+    assert (result.cost, len(result.alternatives)) == (2.0, 1)
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [lambda count: torch.floor(count / 3), lambda count: (count / 2 == 1.5).to(count), lambda c: torch.sign(c - 3) + 1],
+    ids=["floor", "equal", "sign"],
+)
+def test_many_neighbours_at_a_turn(turn: Callable[[Tensor], Tensor]) -> None:
+    """Eight neighbours of degree 3 stand where rounding could turn the function: each may have one value or the other.
+
+    An edit changes one of them. If the rest are taken for the lower of both, nothing seems to help.
+    """
+    ends = [(1 + i, 0) for i in range(8)] + [(9 + 3 * i + j, 1 + i) for i in range(8) for j in range(3)]
+    data = Data(x=torch.zeros(33, 1), edge_index=torch.tensor(ends).T.contiguous())
+    data.x[1] = -3.0
+    model = Told(lambda x, e: heard(turn(heard(torch.ones_like(x), e)) + x, e) - 6.5)
+    result = butfor.explain(model, data, 0, SIEVED, directed=True, space=butfor.EditSpace(max_edits=1))
+    assert (result.status.value, result.cost) == ("optimal", 1.0)
+
+
+class Rounded(nn.Module):
+    """Two scores that are small while three edges arrive and large after that: rounding decides which is larger."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.full((1,), 1e4))
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        large = torch.relu(3 - heard(torch.ones_like(x), edge_index)) * self.weight
+        return torch.cat([large + 3.1e-4, (large + 6.2e-4) - 4.7e-4], dim=1)
+
+
+@pytest.mark.xfail(strict=True, reason="room for rounding is left by the size of the scores before any edit")
+def test_scores_that_grow_by_an_edit() -> None:
+    """What a search that asks the model finds, bounds call impossible: without rounding it would be."""
+    data = Data(x=torch.zeros(4, 1), edge_index=torch.tensor([[1, 2, 3], [0, 0, 0]]))
+    result = butfor.explain(Rounded(), data, 0, SIEVED, directed=True, space=butfor.EditSpace(max_edits=1))
+    assert result.status.value == "optimal"

@@ -222,9 +222,10 @@ class ProgramCase:
         """What each edit is, in words that `hand_edits` knows."""
         acts: list[Act] = []
         for number in range(len(self.edits)):
-            (record,) = self.edits.records([number])
+            records = self.edits.records([number])
+            record = records[0]
             if isinstance(record, Deletion):
-                acts.append(Cut((edge_of((record.source, record.target), self.directed),)))
+                acts.append(Cut(tuple(edge_of((one.source, one.target), self.directed) for one in records)))
             elif isinstance(record, Addition):
                 acts.append(Join((record.source, record.target)))
             else:

@@ -12,7 +12,7 @@ of the program gets an interval that holds on all graphs of the family. Here is 
   follows from them row by row (a mean, a softmax, a normalisation by degrees) agree with each other within a case. A
   node that hears only of rows that no edit changes is known exactly in a case that is a single subset.
 - **Two passes.** In each case, values are computed twice: with the rows of other owners as they are if no free edit is
-  made (the *usual* value), and with their hulls.
+  made (the *usual* value), and with their hulls. The usual value is an interval too where a comparison is undecided.
 - **Sums.** Let a case be given. An entry of a sum differs from its usual value only if an edit in its *cone* is made,
   the edits that it follows from at all, other than by being deleted itself. With c(x) the number of entries at u whose
   cones have the edit x, the cones of all entries together have at most Q = Σ c(x) edits that are made, over the edits

@@ -44,6 +44,9 @@ def known(low: float, high: float) -> tuple[float, float]:
 def product(a: float, b: float, c: float, d: float) -> tuple[float, float]:
     """The products of numbers in two intervals."""
     p, q, r, s = a * c, a * d, b * c, b * d
+    if math.isnan(p + q + r + s):
+        # 0 times inf: the smaller of a number and none may be the number, so it must be noticed before.
+        return -np.inf, np.inf
     return known(min(min(p, q), min(r, s)), max(max(p, q), max(r, s)))
 
 
@@ -163,4 +166,7 @@ def _chosen(a: float, b: float, c: float, d: float, e: float, f: float) -> tuple
         return known(c, d)
     if a == 0 and b == 0:
         return known(e, f)
+    # The smaller of a number and none may be the number: what is none must be noticed before.
+    if c != c or e != e:
+        return -np.inf, np.inf
     return known(min(c, e), max(d, f))

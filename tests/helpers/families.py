@@ -1,0 +1,115 @@
+"""Families of edit sets, what the model says of each set, and what a bound or a search says of all of them.
+
+The edited graphs are built by hand (`program_cases`) and the model runs on them in double precision.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import nn
+from torch_geometric.data import Data
+
+import butfor
+from butfor.edits.edits import pack
+from butfor.oracle.program.bounding.sieve import ProgramSieve
+from butfor.oracle.program.oracle import ProgramOracle
+from program_cases import WIDTH, ProgramCase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from butfor.oracle.program.bounding.sieve import Bounding
+
+EXACT = 1e-7
+
+
+def hub_case(model: nn.Module, leaves: int, seed: int = 0, space: butfor.EditSpace | None = None) -> ProgramCase:
+    """Node 0 hears of many others, some of which hear of others again: too many edits for a case of each subset."""
+    random = np.random.default_rng(seed)
+    ends = [(leaf, 0) for leaf in range(1, leaves + 1)] + [(leaves + 1, 1), (leaves + 2, 1), (leaves + 2, 2), (0, 3)]
+    x = torch.from_numpy(random.normal(size=(leaves + 3, WIDTH)))
+    data = Data(x=x, edge_index=torch.tensor(ends).T.contiguous())
+    model = model.double().eval()
+    return ProgramCase(lambda: copy.deepcopy(model), data, True, 0, space or butfor.EditSpace())
+
+
+def bounding_of(case: ProgramCase, wanted: int | None = None) -> tuple[Bounding, NDArray[np.float64], bool] | None:
+    """The bounds of a case, the combinations of scores that they are of, and whether the least of these counts."""
+    problem = case.problem
+    if not len(case.edits) or not isinstance(problem.oracle, ProgramOracle):
+        return None
+    pairs = butfor.Goal(wanted).pairs(problem.predictor.num_classes, problem.before)
+    found = problem.oracle._bounding(case.edits, pairs, wanted is None)
+    return None if found is None else (found, pairs, wanted is None)
+
+
+def margins(case: ProgramCase, sets: Sequence[tuple[int, ...]], pairs: NDArray[np.float64], every: bool) -> np.ndarray:
+    """By how much each set misses the goal; inf where the model breaks down, so that it predicts nothing."""
+    scores = case.truth(pack(sets))
+    apart = np.where(np.isfinite(scores).all(axis=1)[:, None], scores @ pairs.T, np.inf)
+    return apart.min(axis=1) if every else apart.max(axis=1)
+
+
+def subsets(free: Iterable[int], sizes: Iterable[int]) -> list[tuple[int, ...]]:
+    free = [int(edit) for edit in free]
+    return [chosen for size in sizes for chosen in itertools.combinations(free, size)]
+
+
+def check_bounds(case: ProgramCase, seed: int, most_free: int = 7, wanted: int | None = None) -> int:
+    """No set of a family lies below its bound. Returns how many bounds were finite."""
+    found = bounding_of(case, wanted)
+    if found is None:
+        return 0
+    bounding, pairs, every = found
+    random, finite = np.random.default_rng(seed), 0
+    for most in (1, 2, 3, most_free):
+        order = random.permutation(len(case.edits))
+        made, free = order[: most % 3], order[most % 3 : most % 3 + most_free]
+        sets = [(*made, *more) for more in subsets(free, range(most + 1))]
+        truth = margins(case, sets, pairs, every)
+        bound = bounding.least_margin(made, free, most)
+        assert bound <= truth.min() + EXACT * (1 + np.abs(truth[0])), f"{bound} of {truth.min()}, at most {most}"
+        finite += bool(np.isfinite(bound))
+    return finite
+
+
+def sifted(
+    bounding: Bounding,
+    order: NDArray[np.int64],
+    size: int,
+    needed: float,
+    step: int = 10**6,
+    costs: NDArray[np.float64] | None = None,
+    limit: float = np.inf,
+) -> set[frozenset[int]]:
+    """All sets that a search hands over."""
+    sieve = ProgramSieve(bounding, order, np.ones(len(order)) if costs is None else costs, size, limit, needed)
+    found: set[frozenset[int]] = set()
+    done = False
+    while not done:
+        part = sieve.next(step)
+        assert part.bounded <= step
+        for prefix, first, last in zip(part.prefixes, part.pointers, part.pointers[1:], strict=False):
+            found |= {frozenset([*prefix[prefix >= 0].tolist(), int(one)]) for one in part.candidates[first:last]}
+        done = part.done
+    assert max(map(len, found), default=0) <= size
+    return found
+
+
+def missed(truth: dict[frozenset[int], float], found: set[frozenset[int]], needed: float) -> list[frozenset[int]]:
+    """Sets that reach what is needed and were not handed over, though each of their edits makes a difference."""
+    return [
+        one
+        for one, margin in truth.items()
+        if one
+        and one not in found
+        and margin < needed - EXACT
+        and all(abs(truth[one - {edit}] - margin) > EXACT for edit in one)
+    ]
