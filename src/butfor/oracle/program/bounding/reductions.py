@@ -293,11 +293,13 @@ def extremes(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: b
     value = t[t[OUT] + step]
     width = t[t[WIDTH] + value]
     o = t[t[START] + value] + row * width
+    again = t[MAYBE_COUNT] == 0 and not wide and case.most > 0
+    if again and _extremes_again(t, work, step, row, owner):
+        return
     begin(t, f, work[BASE], step, row, work[low, o : o + width])
     wide = wide and capacity > 0
     if t[MAYBE_COUNT] == 0 and not wide:
-        if not (low == USUAL_LOW and case.most > 0 and _extremes_again(t, work, step, row, owner)):
-            _usual_extremes(t, work, step, o, owner, low, high)
+        _usual_extremes(t, work, step, o, owner, low, high)
         return
     lost = most_lost(t, f, step, case)
     turned = t[t[CODE] + step] == AMIN
