@@ -92,6 +92,8 @@ class ExtendingOracle(Oracle):
         Prefixes are cut into ranges so that each thread has about as many edit sets; what is computed does not depend
         on it.
         """
+        # Another layout would be compiled once more.
+        prefixes = np.ascontiguousarray(prefixes)
         out, extend = self._compiled(edits, len(candidates))
         parts = min(threads, (len(candidates) + self.prefix_work * len(prefixes)) // WORTH_A_THREAD + 1)
         if parts == 1:

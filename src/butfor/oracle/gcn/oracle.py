@@ -139,7 +139,8 @@ class GCNOracle(ExtendingOracle):
         is_free[free] = True
         limits = np.empty(len(edits))
         gone = np.array(removed, dtype=np.int64)
-        total = influence(field, self.layers, gone, is_free, min(more, len(free)), pairs, limits)
+        field, layers = self._double_field(edits), self._double_layers
+        total = influence(field, layers, gone, is_free, min(more, len(free)), pairs, limits)
         return Influence(limits[free], total)
 
     def margin_bound(
@@ -156,7 +157,7 @@ class GCNOracle(ExtendingOracle):
         from butfor.oracle.gcn.margins.least import least_margin
 
         field = self._field(edits)
-        margins = Margins.of(self.layers, pairs)
+        margins = Margins.of(self._double_layers, pairs)
         if margins is None or not self._has_bounds(edits, field):
             return None
         if not all(float(np.abs(x).max(initial=0.0)) < LARGE for x in (field.first, margins.coefs, margins.bias)):
@@ -165,8 +166,9 @@ class GCNOracle(ExtendingOracle):
         is_free[free] = True
         gone = np.array(removed, dtype=np.int64)
         bound = least_margin(
-            field, margins, gone, is_free, min(more, len(free)), every, enough, self.enumerated, self.branches
-        )
+            self._double_field(edits), margins, gone, is_free, min(more, len(free)), every, enough,
+            self.enumerated, self.branches,
+        )  # fmt: skip
         return float(bound)
 
     def _has_bounds(self, edits: Edits, field: ReceptiveField) -> bool:
@@ -178,6 +180,22 @@ class GCNOracle(ExtendingOracle):
     def _fields(self) -> WeakKeyDictionary[Edits, ReceptiveField]:
         return WeakKeyDictionary()
 
+    # Bounds are computed in double precision, whatever the model's: then their kernels are compiled once.
+
+    @cached_property
+    def _double_fields(self) -> WeakKeyDictionary[Edits, ReceptiveField]:
+        return WeakKeyDictionary()
+
+    def _double_field(self, edits: Edits) -> ReceptiveField:
+        if edits not in self._double_fields:
+            self._double_fields[edits] = _in_double_precision(self._field(edits))
+        return self._double_fields[edits]
+
+    @cached_property
+    def _double_layers(self) -> Layers:
+        layers: Layers = _in_double_precision(self.layers)
+        return layers
+
     def _field(self, edits: Edits) -> ReceptiveField:
         """The receptive field of the edits' target, laid out once."""
         if edits not in self._fields:
@@ -185,6 +203,14 @@ class GCNOracle(ExtendingOracle):
             edge_weights = self.graph.edge_fields()["edge_weight"] if weighted else None
             self._fields[edits] = ReceptiveField.of(edits, len(self.layers.relu), self.product, edge_weights)
         return self._fields[edits]
+
+
+def _in_double_precision(part: Any) -> Any:
+    """The same arrays, those of single precision in double precision."""
+    if isinstance(part, tuple):
+        return type(part)(*map(_in_double_precision, part))
+    single = isinstance(part, np.ndarray) and part.dtype == np.float32
+    return part.astype(np.float64) if single else part
 
 
 def gcn_oracle(general: ModelOracle) -> GCNOracle | None:
