@@ -1,26 +1,29 @@
-"""What all graphs of a family have in common: intervals for every value of a model's program.
+"""Interval bounds on a model's program over a family of edited graphs; the checker's own, in plain numpy.
 
-**The family.** Some edits are made (deletions of edges), some are ruled out, and of the rest, the free ones, at most
-``most`` are made. Every value gets an interval that holds on all graphs of the family. This is the reason:
+**The family.** Every edit (the deletion of an edge) is made, excluded or free, and at most ``most`` of the free edits
+are made. Every value gets an interval that contains it on all graphs of the family. This is why:
 
 - A function of single numbers, a matrix product, a fold within a row: interval arithmetic (`intervals.py`).
-- A *reduction* at a row loses an entry where its edge is deleted. Let k be the largest number of entries at that row
-  that one free edit deletes. At most min(loose entries, k·most) are lost, where an entry is loose if a free edit
-  deletes it. Let i entries be lost. What the others bring is changed only by edits in their *cone*, the edits that
-  their value follows from at all. So at most q entries are changed, where q adds up, over the ``most`` free edits for
-  which that is largest, in the cones of how many entries they are. With b the values where none of the free edits is
-  made, and l the lower ends,
+- A *reduction* at a row loses an entry where its edge is deleted. Let k be the largest number of entries of one
+  row that one free edit deletes. At most min(loose entries, k·most) are lost, where an entry is loose if a free edit
+  deletes it. Let i entries be lost. What an entry brings is changed only by edits in its *cone*, all edits that it
+  depends on. For each free edit count the entries whose cones contain it, and let q be the sum of the ``most`` largest
+  counts: at most q entries are changed. With b the values if no free edit is made, and l the lower ends,
 
       sum ≥ Σ b − (the i largest b of loose entries) − (the q largest b − l of all entries).
 
-  An entry that is both lost and changed is counted twice, which only lowers the bound. Where an end is infinite the sum
-  is taken to be so too. For the upper end all signs are turned.
-- A maximum lies between the largest lower end that is left after i entries are taken away, and the largest upper end.
+  An entry that is both lost and changed is counted twice, which only lowers the bound. Where an end is infinite,
+  so is that of the sum. For the upper end all signs are turned.
+- A maximum of which i entries are lost is at least the (i + 1)-th largest lower end, and at least every lower end of an
+  entry that is not loose; it is at most the largest upper end. Once all entries are lost it is the value of an empty
+  row.
 - **One number of losses at a time.** Sums over the same entries lose the same i entries, so what follows from them row
-  by row (a mean, a normalisation by degrees) is bounded for every i by itself, and the hull is taken where the
-  value leaves the row or meets losses of other entries. For this the arrays of such values have one more axis.
+  by row (a mean, a normalisation by degrees) is bounded for each i separately. The arrays of
+  such values have one more axis for i. The hull over all i is taken where another row reads the value, or where it
+  meets a value that depends on losses of other entries.
 
-All is computed in float64. Whoever compares with a model that computes in single precision leaves room for that.
+All is computed in float64. `Subject` leaves room for a model that computes in single precision, except where a single
+number is compared with another: that is decided as computed.
 """
 
 from __future__ import annotations
@@ -50,7 +53,7 @@ __all__ = ["Bounds"]
 
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """The interval of a value: (rows, columns), or (losses, rows, columns) where it is bounded for each number of them.
+    """The interval of a value: (rows, columns), or (losses, rows, columns) if it is bounded for each number of losses.
 
     Attributes:
         interval: the ends.
@@ -62,13 +65,13 @@ class _Known:
 
     @property
     def hull(self) -> Interval:
-        """For any number of losses."""
+        """The interval that holds for any number of losses."""
         low, high = self.interval
         return (low.min(axis=0), high.max(axis=0)) if self.losses >= 0 else (low, high)
 
 
 class Bounds:
-    """The program of a target, bounded over families of graphs.
+    """Bounds on the program of a target over families of graphs.
 
     Args:
         out: the program's output.
@@ -82,13 +85,13 @@ class Bounds:
         self._edit_of = np.append(edit_of, -1)
 
     def least(self, made: Bools, free: Bools, most: int) -> NDArray[np.float64]:
-        """What each column of the output's row is at least."""
+        """A lower bound of each column of the output."""
         family = _Family(made, free, most, _Family(made, free & False, 0, None))
         low: NDArray[np.float64] = self._pass(family)[id(self.out)].hull[0][0]
         return low
 
     def exactly(self, made: Bools) -> NDArray[np.float64]:
-        """The output's row after these edits and no others; not a number where a function is not known."""
+        """The output after exactly these edits; NaN where a function is not known."""
         low, high = self._pass(_Family(made, made & False, 0, None))[id(self.out)].hull
         return np.where(low[0] == high[0], low[0], np.nan)
 
@@ -101,7 +104,7 @@ class Bounds:
 
     @cached_property
     def _cones(self) -> dict[int, Bools]:
-        """For each value, by its id, which edits each of its rows follows from."""
+        """For each value, by its id, which edits each of its rows depends on."""
         cones: dict[int, Bools] = {}
         for step, value in self._pairs:
             cone = np.zeros((value.rows, self.num_edits + 1), dtype=bool)
@@ -152,7 +155,7 @@ class Bounds:
         if isinstance(step, (Map, Linear, Pick, Fold)):
             counted = {one.losses for one in given if one.losses >= 0}
             if len(counted) > 1:
-                # Losses of different entries: each for itself, whatever their number.
+                # They count losses of different entries, which need not be equal: take what holds for any number.
                 given = [_Known(one.hull) for one in given]
             losses = counted.pop() if len(counted) == 1 else -1
             return _Known(_row_by_row(step, [one.interval for one in given]), losses)
@@ -184,7 +187,7 @@ class Bounds:
                 bounds = entries.sums(self._most_changed(step, mine, family))
             else:
                 bounds = entries.extremes(step.empty, step.code == "amin")
-            # A row that can lose fewer entries has the last of its intervals for the rest.
+            # A row that cannot lose so many entries repeats its last interval.
             last = np.minimum(np.arange(shape[0]), losses[row])
             low[:, row], high[:, row] = bounds[0][last], bounds[1][last]
         if step.added is not None:
@@ -192,7 +195,7 @@ class Bounds:
         return _Known((low, high), self._same_entries[id(step)])
 
     def _most_lost(self, step: Reduce, rows: int, edits: Numbers, loose: Bools, family: _Family) -> Numbers:
-        """How many entries each row can lose."""
+        """How many entries each row can lose at most."""
         lost = np.bincount(step.receiver[loose], minlength=rows)
         pair = step.receiver[loose] * (self.num_edits + 1) + edits[loose]
         _, counts = np.unique(pair, return_counts=True)
@@ -200,7 +203,7 @@ class Bounds:
         return np.minimum(lost, at_once * family.most)
 
     def _most_changed(self, step: Reduce, entries: Numbers, family: _Family) -> int:
-        """How many of some entries can bring something else than usual."""
+        """q: how many of some entries can differ from what they are without free edits, at most."""
         count = np.zeros(self.num_edits + 1, dtype=np.int64)
         cone = np.zeros((len(entries), self.num_edits + 1), dtype=bool)
         for number, one in enumerate(step.inputs):
@@ -212,7 +215,7 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False)
 class _Family:
-    """Graphs on which ``made`` edits are made and at most ``most`` of the ``free`` ones; in ``base``, none of these.
+    """All graphs with the ``made`` edits and at most ``most`` of the ``free`` ones; in ``base``, with none of these.
 
     The last place of both arrays is for entries that no edit deletes.
     """
@@ -236,7 +239,7 @@ def _data(value: Value) -> NDArray[np.float64]:
 
 
 def _entries(step: Reduce, known: dict[int, _Known]) -> Interval:
-    """What each entry brings."""
+    """The interval of what each entry brings."""
     low, high = _of(step.inputs[0], known).hull
     rows = step.source if step.inputs[0].space is not None else np.zeros_like(step.source)
     brought = low[rows], high[rows]
@@ -253,7 +256,7 @@ class _Entries:
 
     Attributes:
         low, high: the ends of what each brings.
-        usual_low, usual_high: the same where none of the free edits is made.
+        usual_low, usual_high: the same if no free edit is made.
         loose: whether a free edit deletes it.
         losses: how many are lost at most.
     """
@@ -266,7 +269,7 @@ class _Entries:
     losses: int
 
     def sums(self, changed: int) -> Interval:
-        """The sum, for each number of losses, where at most so many entries bring something else than usual."""
+        """The sum, for each number of losses, where at most ``changed`` entries differ from their usual values."""
         return (
             self._least_sums(self.usual_low, self.low, changed),
             -self._least_sums(-self.usual_high, -self.high, changed),
@@ -288,10 +291,10 @@ class _Entries:
         return self._maxima(self.low, self.high, empty)
 
     def _maxima(self, low: NDArray[np.float64], high: NDArray[np.float64], empty: float) -> Interval:
-        """Whatever entries are lost, one of the first losses + 1 stays, and so do all that are not loose."""
+        """For each number i of losses: one of the i + 1 largest entries stays, and so do all that are not loose."""
         shape = self.losses + 1, low.shape[1]
         least, most = np.full(shape, empty), np.full(shape, empty)
-        left = min(self.losses + 1, len(low))  # from here on nothing is left
+        left = min(self.losses + 1, len(low))  # with so many losses or more, no entry stays
         if left:
             least[:left] = _falling(low)[:left]
             most[:left] = high.max(axis=0)
@@ -301,13 +304,13 @@ class _Entries:
 
 
 def _falling(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each column by itself, the largest first; what is not a number before all."""
+    """Each column sorted by itself, the largest first; NaN comes before all."""
     ordered: NDArray[np.float64] = np.sort(values, axis=0)[::-1]
     return ordered
 
 
 def _row_by_row(step: Map | Linear | Pick | Fold, given: list[Interval]) -> Interval:
-    """A step that works on every row by itself; the last axis has the columns."""
+    """The interval of a step that treats every row by itself; the last axis has the columns."""
     if isinstance(step, Map):
         read = [
             one if columns is None else (one[0][..., columns], one[1][..., columns])
@@ -343,6 +346,6 @@ def _row_by_row(step: Map | Linear | Pick | Fold, given: list[Interval]) -> Inte
 
 
 def _alike(one: Interval, others: list[Interval]) -> Interval:
-    """The same interval with the shape that all together have."""
+    """The interval, broadcast to the common shape of all."""
     shape = np.broadcast_shapes(*(other[0].shape for other in others))
     return np.broadcast_to(one[0], shape), np.broadcast_to(one[1], shape)

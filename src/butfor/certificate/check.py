@@ -1,10 +1,10 @@
 """Check a certificate, without the search that found it.
 
-What is confirmed: the certificate is about this graph, this model, these rules and this goal; its tree leaves out no
-set of the allowed edits that costs less than it says; every set that was tried is tried again, on the model itself;
-every bound is computed again (`bounds.py`, which has the reasons). What is taken for granted: that the model's run was
-recorded rightly, which is compared with the model on sets that were tried, and that nothing outside the neighbourhood
-matters, which `butfor.problem.builder` checks for every target.
+What is confirmed: the certificate is about this graph, this model, this edit space and this goal; its tree leaves out
+no set of the allowed edits that costs less than it says; every set that was tried is tried again, on the model itself;
+every bound is computed again (`bounds.py`, which has the proof). What is taken for granted: that the program is the
+model's, though it is compared with the model on some of the sets that were tried; and that nothing outside the
+neighbourhood matters, which `butfor.problem.builder` checks for every target.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Checked", "Refused", "check"]
 
-# On how many of the sets that were tried program and model are compared.
+# On how many of the sets that were tried the program is compared with the model.
 COMPARED = 24
 
 # How far they may be apart, relative to the largest score.
@@ -47,7 +47,7 @@ class Checked:
 
 
 def check(problem: Problem, certificate: Certificate, fingerprints: tuple[str, str, str]) -> Checked:
-    """Confirm a proof about a problem, given the fingerprints of its graph, model and rules.
+    """Confirm a proof about a problem, given the fingerprints of its graph, model and edit space.
 
     Raises:
         Refused: saying what is wrong.
@@ -84,7 +84,8 @@ def _leaves(
 ) -> tuple[list[tuple[int, ...]], list[tuple[tuple[int, ...], np.ndarray]]]:
     """The leaves of a tree: sets to try, and branches to bound with the edits that are free there.
 
-    Every set has its place: at each branch it goes where its edit is made, or where that is ruled out.
+    Every set belongs to exactly one leaf: at each branch, follow the subtree in which the edit is made if the set
+    contains it, else the one in which it is excluded.
 
     Raises:
         Refused: the tree is not whole, or a leaf leaves out sets.
@@ -118,7 +119,7 @@ def _leaves(
 
 
 def _try_again(problem: Problem, subject: Subject, tried: list[tuple[int, ...]]) -> None:
-    """Put every set that was tried to the model itself."""
+    """Try every tried set again, on the model itself, and compare the program with the model on some."""
     if not tried:
         return
     packed = pack(tried)

@@ -1,6 +1,7 @@
-"""Functions of single numbers, read as functions of intervals. Plain numpy, so that it can be checked by reading.
+"""Functions of single numbers on intervals, in plain numpy, so that it can be checked by reading.
 
-An interval is a pair of arrays, the lower and the upper ends. What is not in a table below gives the whole line.
+An interval is a pair of arrays, the lower and the upper ends. A function that is not listed here may give any number.
+An interval holds for results that are numbers: a model that returns NaN predicts nothing, so reaches no goal.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def _sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
-# Functions that never fall, those that are only defined on numbers that are not negative, and those that never rise.
+# Functions that never fall; those that never fall and those that never rise, where the argument is not negative.
 RISING: dict[str, Callable[..., Any]] = {
     "relu": lambda x: np.maximum(x, 0.0),
     "exp": np.exp,
@@ -86,7 +87,7 @@ def _image(code: str, parameters: tuple[float, ...], given: list[Interval]) -> I
     if code == "where":
         return _chosen(given)
     if code in COMPARED or code in TESTED:
-        # Decided only where both are single numbers; anything else may be so or not.
+        # Decided only where all arguments are single numbers; otherwise both are possible. No room for rounding.
         single = (a == b) & (c == d)
         truth = COMPARED[code](a, c) if code in COMPARED else TESTED[code](a)
         return np.where(single, truth, 0.0), np.where(single, truth, 1.0)
@@ -96,12 +97,12 @@ def _image(code: str, parameters: tuple[float, ...], given: list[Interval]) -> I
 
 
 def _where(defined: NDArray[np.bool_], interval: Interval) -> Interval:
-    """The interval, or the whole line where the function is not known to be defined."""
+    """The interval, or all numbers where the function is not known to be defined."""
     return np.where(defined, interval[0], -np.inf), np.where(defined, interval[1], np.inf)
 
 
 def product(one: Interval, other: Interval) -> Interval:
-    """The products of numbers in two intervals."""
+    """The interval of all products of a number from one interval and a number from another."""
     with np.errstate(invalid="ignore"):
         ends = np.stack([a * c for a in one for c in other])
     undefined = np.isnan(ends).any(axis=0)
@@ -111,14 +112,14 @@ def product(one: Interval, other: Interval) -> Interval:
 def _quotient(above: Interval, below: Interval) -> Interval:
     c, d = below
     ends = np.stack([a / e for a in above for e in below])
-    # A single number divided by exactly 0 is what the model gets too; anything else around 0 may be anything.
+    # A single number divided by exactly 0 is infinite in the model too. An interval around 0 may lead to any number.
     exact = (above[0] == above[1]) & (c == d)
     defined = (c > 0) | (d < 0) | exact
     return _where(defined, (ends.min(axis=0), ends.max(axis=0)))
 
 
 def _chosen(given: list[Interval]) -> Interval:
-    """Either of two numbers, by the truth of a third."""
+    """The first of two numbers if a condition is true, else the second; a hull of both where it is undecided."""
     (a, b), (c, d), (e, f) = given
     yes, no = (a > 0) | (b < 0), (a == 0) & (b == 0)
     low = np.where(yes, c, np.where(no, e, np.minimum(c, e)))

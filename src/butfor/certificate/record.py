@@ -27,18 +27,18 @@ TRIED, BOUNDED = -1, -2
 class Certificate:
     """Why no set of edits that costs less than ``below`` reaches the goal.
 
-    The tree lists its nodes in this order: a branch, all of the subtree in which its edit is made, then all of the
-    subtree in which it is ruled out. A leaf is `TRIED`, where no further edit is affordable, so that the edits made on
-    the way to it are the only set left (if these are affordable themselves), or `BOUNDED`, where the scores of all sets
-    that are left were bounded.
+    The tree lists its nodes in this order: a branch, then the subtree in which its edit is made, then the subtree in
+    which it is excluded. A leaf is `TRIED` or `BOUNDED`. At a `TRIED` leaf no further edit is affordable, so the edits
+    made on the way to it are the only set left, and it was tried (unless it costs too much itself). At a `BOUNDED` leaf
+    a bound on the scores rules out all sets that are left.
 
     Attributes:
         target: the nodes that the proof is about, by their numbers in the whole graph.
         below: sets that cost less were ruled out; None for all sets.
         edits: what each edit deletes, in the order of their numbers: the records of a result, as JSON.
         tree: the nodes.
-        goal: what counts as another prediction, in words that tell goals apart.
-        graph_id, model_id, space_id: fingerprints.
+        goal: what counts as another prediction, as `str` of the goal says it.
+        graph_id, model_id, space_id: fingerprints of the graph, the model and the edit space.
     """
 
     target: tuple[int, ...]
@@ -52,7 +52,7 @@ class Certificate:
 
     @property
     def limit(self) -> float:
-        """What sets must cost less than; infinite for all sets."""
+        """``below`` as a number: sets that cost less were ruled out; infinite for all sets."""
         return math.inf if self.below is None else self.below
 
     def to_json(self) -> str:

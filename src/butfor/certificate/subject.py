@@ -1,4 +1,4 @@
-"""What a proof is about: the edits of a target, what sets of them cost, and bounds on the scores they lead to."""
+"""What a proof is about: the edits of a target, what they cost, and bounds on the scores that they lead to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Subject", "listed"]
 
-# Room for the rounding of scores in single precision, relative to the largest.
+# Room for the rounding of scores in single precision, relative to 1 + the largest score of the intact graph.
 SLACK = 1e-4
 
 
@@ -33,10 +33,11 @@ class Subject:
         costs: of each edit.
         below: sets that cost less are to be ruled out.
         max_edits: the size of the largest set that is allowed.
-        bounds: of the combinations of scores that the goal looks at.
-        pairs: these combinations.
-        need: what they must exceed for the goal not to be reached, with room for rounding.
-        every: whether the goal needs all of them to fall below that, as for a wanted class, or any.
+        bounds: on the differences of scores that decide whether the goal is reached.
+        pairs: these differences, one a row.
+        need: a difference that exceeds this keeps its class from the goal, with room for rounding.
+        every: whether every difference has to fall to ``need`` to reach the goal, as for a wanted class; else one is
+            enough.
     """
 
     costs: NDArray[np.float64]
@@ -56,7 +57,7 @@ class Subject:
         """
         edits, goal = problem.edits, problem.goal
         pairs = goal.pairs(problem.predictor.num_classes, problem.before)
-        # Only rows that the target needs.
+        # Only the rows that the target needs.
         out, row = Restrictable(differences(problem.predictor, edits, pairs)).of(0, np.arange(len(edits.edit_of)))
         assert row == 0
         slack = SLACK * (1 + float(problem.logits.abs().max()))
@@ -65,26 +66,26 @@ class Subject:
         return cls(edits.costs, below, largest, bounds, pairs, slack - goal.lead, goal.wanted is not None)
 
     def most(self, made: Sequence[int], free: NDArray[np.int64]) -> int:
-        """How many of the free edits may be made besides, at most, in a set that is to be ruled out."""
+        """How many free edits a set that is to be ruled out can contain beside ``made``, at most."""
         affordable = int(np.searchsorted(np.cumsum(np.sort(self.costs[free])), self._room(made), side="left"))
         return max(min(affordable, self.max_edits - len(made)), 0)
 
     def is_wanted(self, made: Sequence[int]) -> bool:
-        """Whether this set is to be ruled out: it costs little enough, and is not too large."""
+        """Whether this set is to be ruled out: it costs less than ``below``, and is not too large."""
         return self._room(made) > 0 and len(made) <= self.max_edits
 
     def _room(self, made: Sequence[int]) -> float:
-        """What may be spent besides; sums of the same costs in another order differ by rounding, never by an edit."""
+        """What may be spent beside ``made``, less room for the rounding of sums of costs."""
         room = self.below - float(self.costs[list(made)].sum())
         return room - 1e-9 * (1 + self.below) if np.isfinite(self.below) else room
 
     def is_bounded(self, made: Sequence[int], free: NDArray[np.int64]) -> bool:
-        """Whether no set of these edits and some of the free ones that is to be ruled out reaches the goal."""
+        """Whether a bound rules out all sets of ``made`` and some free edits that are to be ruled out."""
         least = self.bounds.least(self._mask(made), self._mask(free), self.most(made, free))
         return bool((least > self.need).any() if self.every else (least > self.need).all())
 
     def exactly(self, made: Sequence[int]) -> NDArray[np.float64]:
-        """The combinations of scores after these edits, by the program."""
+        """The differences of scores after these edits, by the program."""
         return self.bounds.exactly(self._mask(made))
 
     def _mask(self, edits: Sequence[int] | NDArray[np.int64]) -> NDArray[np.bool_]:

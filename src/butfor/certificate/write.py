@@ -1,8 +1,8 @@
 """Write a proof down: a tree of branches whose leaves were tried or bounded.
 
-The tree is found anew for the claim, with the checker's own bounds, whatever search found the claim: so what is
-written can be checked. The edits that lower the margin most are decided first; of the rest, as many as can be bounded
-together are left to one leaf.
+The tree is built from the claim alone, with the checker's own bounds, so that it can be checked whatever search made
+the claim. At each node, the edits that lower the margin most are decided first, as few as possible until one leaf
+bounds all sets that are left.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Unwritten", "written"]
 
-# Nodes of a tree: beyond this, a file would be larger than anyone wants to check.
+# How many nodes a tree may have: a larger file is more than anyone wants to check.
 MOST_NODES = 100_000
 
 
@@ -37,7 +37,8 @@ def written(problem: Problem, below: float, seconds: float | None = None) -> tup
     """The tree of a proof that no set of edits that costs less than ``below`` reaches the goal.
 
     Raises:
-        Unwritten: the model has no program, the edits do more than delete, or the tree grows too large.
+        Unwritten: the model has no program, or computes a function that the checker has no bounds for; the edits do
+            more than delete; or the tree grows too large or takes too long.
     """
     if not problem.edits.only_deletes:
         raise Unwritten("only deletions are certified")
@@ -66,7 +67,7 @@ class _Writer:
         self.nodes.append(node)
 
     def _node(self, made: tuple[int, ...], free: NDArray[np.int64]) -> None:
-        """The subtree of all sets that contain ``made`` and otherwise only some of the free edits."""
+        """Write the subtree of all sets that contain ``made`` and otherwise only free edits."""
         if not self.subject.most(made, free):
             self._put(TRIED)
             return
@@ -84,7 +85,7 @@ class _Writer:
         return order
 
     def _fewest_decided(self, made: tuple[int, ...], free: NDArray[np.int64]) -> int:
-        """How many edits have to be decided before all that is left can be bounded."""
+        """How many edits have to be decided before one leaf covers what is left: fewest, if more are never worse."""
 
         def is_enough(count: int) -> bool:
             left = free[count:]

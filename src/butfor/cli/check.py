@@ -1,4 +1,4 @@
-"""``butfor check``: the proofs of results, confirmed without the search that found them."""
+"""``butfor check``: check the proofs of results, without the search that found them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast

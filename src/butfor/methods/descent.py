@@ -1,4 +1,4 @@
-"""Descent: many edits at once, towards each class in turn; then as few of them as will do."""
+"""Descent: make many edits at once, towards each class in turn; then undo what is not needed."""
 
 from __future__ import annotations
 
@@ -26,44 +26,43 @@ __all__ = ["Descent"]
 
 Edits = tuple[int, ...]
 
-# Classes that are aimed at, the nearest first. With more of them, the rest hardly ever comes first.
+# How many classes are aimed at, the nearest first. Where there are more, the others are hardly ever reached first.
 AIMS = 16
 
-# Rounds of one descent. Most end after ten, where no further edit helps.
+# Rounds of one descent at most. Most end after ten, when no further edit helps.
 ROUNDS = 64
 
-# Edits that a greedy step towards one class checks: the gradient of its lead ranks them well.
+# How many edits a greedy step towards one class checks: few, since the gradient of the lead ranks them well.
 NARROW = 8
 
-# Evaluations of all descents, for each edit of the problem; and as many again where they go on.
+# Evaluations of all descents together, for each edit of the problem; and as many again where they go on (`go_on`).
 EFFORT = 8
 
-# A step that gains less than this, relative to the margin, is none.
+# A round that gains less than this, relative to 1 + the margin, does not count as progress.
 LEAST_GAIN = 1e-5
 
-# Nodes whose edges are deleted or left alone together, the largest first.
+# At how many nodes all edges are deleted or restored together, those with most edges first.
 BLOCKS = 64
 
 
 @dataclass(frozen=True)
 class Descent(Method):
-    """Greedy steps; where few do not do it, many edits at once, towards each class in turn; then as few as will do.
+    """A few greedy steps; then many edits at once, towards each class in turn; then undo what is not needed.
 
     1. As many steps of `Greedy` as ``opening`` says, because most answers are small;
        all of them where edits are few.
     2. If these were not enough, descents, each towards one class. In each round the edits are ranked by the gradient of
        the lead over that class, the best 1, 2, 4, 8, ... are made or undone together, and the best of these is kept.
-       Descents begin where nothing is deleted, everything at the target, everything else, and all of it.
-    3. Steps of `Greedy` lead towards the class that was reached, and those of the opening go on, up to the size of what
-       was found.
-    4. If there is still nothing, descents go on with what a gradient does not see: every edit by itself, and all edges
-       of a node at once.
-    5. What was found is made smaller: edits that are not needed are undone, many at once first, and two are
-       replaced by one where that is enough.
+       Descents begin with nothing deleted, with all edges at the target deleted, all others, and all edges.
+    3. `Greedy` is run towards the class that was reached, and its opening steps are continued, both only while they
+       cost less than what was found.
+    4. If there is still no answer, descents go on with what a gradient does not show: they try every edit by itself,
+       and all edges of a node at once.
+    5. The answer is made smaller: edits that are not needed are undone, many at once first, and two edits are replaced
+       by one where that is enough.
 
-    Without gradients edits are ranked by what they did when they were tried.
-
-    Where edits are few it begins with all that `Greedy` does, so its answer is at least as small.
+    Without gradients, edits are ranked by trying each of them. Where there are few edits, it takes all steps of
+    `Greedy` first, so its answer is at least as small.
 
     Attributes:
         width: how many edits a step of `Greedy` checks; None for all.
@@ -81,7 +80,7 @@ class Descent(Method):
             raise InputError(f"opening is {self.opening}; at least one greedy step is needed")
 
     def most_evaluations(self, num_edits: int) -> int:
-        """An upper limit of what a search among this many edits costs."""
+        """How many evaluations a search among this many edits takes at most."""
         greedy = Greedy(self.width).most_evaluations(num_edits)
         if num_edits <= FEW:
             return greedy
@@ -111,16 +110,16 @@ class Descent(Method):
         return Proposal(shrinking.candidates, path.lower_bound, margins=shrinking.margins, note=path.note)
 
     def _take(self, search: _Search, shrinking: Shrinking) -> None:
-        """Prune what a descent found, and see where single steps towards the same class lead."""
+        """Prune what a descent found, and take greedy steps towards the same class as well."""
         if search.found is not None:
             shrinking.prune(search.found, search.margin)
             if len(search.problem.edits) > FEW:
                 self._follow(Path(search.problem, NARROW, search.aim), shrinking)
 
     def _follow(self, path: Path, shrinking: Shrinking) -> None:
-        """Go on with a path until it reaches the goal, or costs as much as what is known."""
+        """Take greedy steps until they reach the goal or cost as much as the best answer; prune what they find."""
         if not path.ended:
-            # Where it costs more than what is known, it hardly ever ends in anything cheaper.
+            # A path that costs more than the best answer is hardly ever pruned to something cheaper.
             path.walk(below=np.inf if shrinking.best is None else path.problem.edits.cost(shrinking.best))
         if path.found:
             shrinking.prune(tuple(path.chosen), path.margin)
@@ -133,13 +132,13 @@ class _Search:
         self.problem, self.meter, self.last = problem, problem.meter, last
         self.relevant = problem.oracle.relevant(problem.edits)
         self.found: Edits | None = None
-        self.margin = np.inf  # after what was found
-        self.aim: int | None = None  # of the descent that found it
+        self.margin = np.inf  # after the edits that were found
+        self.aim: int | None = None  # the class that the successful descent aimed at
         self.stalled: list[tuple[float, int, Edits]] = []
         self._allot()
 
     def _allot(self) -> None:
-        """Half of what is left may be spent; the other half is for what is still to come."""
+        """Allow half of what is left to be spent; the other half is for what comes after."""
         left, seconds = self.meter.left, self.meter.seconds_left
         most = min(EFFORT * len(self.problem.edits), max(self.last - self.meter.evaluations, 0) // 2)
         self.last_evaluation = self.meter.evaluations + (most if left is None else min(most, left // 2))
@@ -147,14 +146,14 @@ class _Search:
 
     @property
     def affordable(self) -> int:
-        """How many evaluations it may still make."""
+        """How many evaluations may still be made."""
         seconds = self.meter.seconds_left
         if seconds is not None and seconds <= self.least_seconds:
             return 0
         return max(self.last_evaluation - self.meter.evaluations, 0)
 
     def run(self) -> None:
-        """Descents by the gradient, until one of them reaches the goal."""
+        """Descend by the gradient from each start towards each class, until one descent reaches the goal."""
         for start in self._starts():
             if self.affordable < 1:
                 return
@@ -169,7 +168,7 @@ class _Search:
                 self.stalled.append((margin, number, state))
 
     def go_on(self) -> None:
-        """Go on where descents ended, the nearest to the goal first, with what a gradient does not see."""
+        """Go on where descents ended, the nearest to the goal first, with what a gradient does not show."""
         self._allot()
         for margin, number, state in sorted(self.stalled):
             self._descend(state, self.aims[number], margin, thorough=True)
@@ -186,7 +185,7 @@ class _Search:
         return [int(aim) for aim in order if aim != self.problem.before][:AIMS]
 
     def _starts(self) -> list[Edits]:
-        """Nothing, what is at the target, all else, and everything; of edges that are deleted."""
+        """Where descents begin: no deletions, those at the target, all others, and all of them, as far as allowed."""
         edits = self.problem.edits
         near = np.zeros(len(edits), dtype=bool)
         near[edits.deleted.edit[np.isin(edits.deleted.ends, edits.neighbourhood.target_rows).any(axis=1)]] = True
@@ -195,11 +194,11 @@ class _Search:
         return list(dict.fromkeys(self._allowed((), np.flatnonzero(part).tolist()) for part in parts))
 
     def _margins(self, answers: Answers, aim: int | None) -> NDArray[np.float64]:
-        """How far each answer is from the class that is aimed at."""
+        """By how much the class that is aimed at still trails, in each answer."""
         return np.nan_to_num(leads(self.problem, answers.logits, aim), nan=np.inf)
 
     def _descend(self, state: Edits, aim: int | None, margin: float, thorough: bool = False) -> tuple[Edits, float]:
-        """Rounds until none brings the class closer; where the last one ended, and how far from the class."""
+        """Take rounds until none brings the class closer; the edits after the last one, and their margin."""
         for _ in range(ROUNDS):
             if self.affordable < 2:
                 break
@@ -244,7 +243,7 @@ class _Search:
     # What is likely to help.
 
     def _promise(self, state: Edits, aim: int | None) -> NDArray[np.float64] | None:
-        """How far making, or undoing, each edit brings the class closer, by the gradient."""
+        """How much closer making or undoing each edit brings the class, for its cost, by the gradient."""
         gradient = self.problem.gradient(state, aim)
         if gradient is None:
             return self._measured(state, aim, None)
@@ -252,13 +251,14 @@ class _Search:
         return self._toggling(state, gradient)
 
     def _toggling(self, state: Edits, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The gradient as a promise: with its sign turned for edits that are made, and for each unit of cost."""
         promise = np.where(self.relevant, gradient, 0.0)
         promise[list(state)] *= -1
         promise /= self.problem.edits.costs
         return promise
 
     def _measured(self, state: Edits, aim: int | None, margin: float | None) -> NDArray[np.float64] | None:
-        """The same by making, or undoing, each of them."""
+        """The same by making or undoing each edit; None where that takes more than half of what may be spent."""
         edits = self.problem.edits
         free = self.problem.free(state)
         free = free[self.relevant[free]]
@@ -278,7 +278,7 @@ class _Search:
         return promise / edits.costs
 
     def _blocks(self, state: Edits) -> list[Edits]:
-        """All edges of a node deleted, and none of them, but for those at the target."""
+        """For each large node, the state with all of its edges deleted, and with none; not those at the target."""
         edits = self.problem.edits
         ends, edit = edits.deleted.ends, edits.deleted.edit
         outer = ~np.isin(ends, edits.neighbourhood.target_rows).any(axis=1) & self.relevant[edit]
@@ -299,12 +299,13 @@ class _Search:
         return self.problem.edits.permits(pack(sets))
 
     def _toggled(self, state: Edits, toggled: NDArray[np.int64]) -> Edits:
+        """The state with some edits made, or undone if they were made, as far as allowed."""
         made = set(state)
         back = made.intersection(toggled.tolist())
         return self._allowed(tuple(sorted(made - back)), [edit for edit in toggled.tolist() if edit not in back])
 
     def _allowed(self, state: Edits, more: Sequence[int]) -> Edits:
-        """The state with these edits too, or with as many of them as may be made, the first ones first."""
+        """The state with these edits too; if that is not allowed, with those that can be added one by one."""
         whole = tuple(sorted((*state, *more)))
         if self._permitted([whole])[0]:
             return whole

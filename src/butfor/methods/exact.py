@@ -1,4 +1,4 @@
-"""Exact search: every smaller set is tried or ruled out, so the answer is proved smallest."""
+"""Exact search: every smaller set is tried or ruled out, so that the answer is proved to be smallest."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 
 __all__ = ["Exact", "Tuning"]
 
-# Margins closer than this are the same margin up to rounding; the lower edge numbers then decide.
+# Margins closer than this, relative to 1 + their size, are equal up to rounding; the lower edit numbers then decide.
 SAME_MARGIN = 1e-5
 
 CORES = os.cpu_count() or 1
 
-# Evaluations that are spent on small sets before an incumbent is looked for, where the oracle sifts them; no more than
-# this part of the budget.
+# Evaluations that may be spent on small sets before an incumbent is looked for, where the oracle has a sieve. There are
+# none where they would be more than one in HEAD_SHARE of the budget.
 HEAD_START, HEAD_SHARE = 200, 12
 
-# How much more work a size takes than the one before it where bounds cut most of its sets. It only decides whether to
-# look for more decisive answers; on BA-Shapes the median lies between 12 and 20.
+# How many times the work of the size before it a size takes, where bounds prune most of its sets. It only decides
+# whether to look for more decisive answers; on BA-Shapes the median is between 12 and 20.
 GROWTH = 16
 
 # How long a proof may take to be written down, where the budget has no limit in seconds.
 PROOF_SECONDS = 20.0
 
-# An oracle that answers so many at once takes microseconds for each.
+# An oracle that answers about so many edit sets at once takes microseconds for each.
 QUICK_BATCH = 4096
 
 # Further candidates handed over in case the whole graph refutes the first.
@@ -50,26 +50,26 @@ SPARE = 8
 
 @dataclass(frozen=True)
 class Exact(Method):
-    """An incumbent first; then every cheaper set, by size, until none is left or the budget is spent.
+    """Find an incumbent; then try or rule out every cheaper set, by size, until none is left or the budget is spent.
 
     An anytime search: whenever it ends it has an incumbent and a lower bound, and the answer is `optimal` when the two
     meet. Edits that cannot matter are left out (`Oracle.relevant`), of sets that differ only in equivalent edits
-    (`Oracle.equivalence_classes`) one is tried for all, and branches are cut that cannot reach the goal
-    (`Oracle.influence`). All three rest on proofs, not on guesses.
+    (`Oracle.equivalence_classes`) one is tried for all, and branches that cannot reach the goal are pruned
+    (`Oracle.sieve`, `Oracle.influence`, `Oracle.margin_bound`). All three rest on proofs, not on guesses.
 
     Among all sets of the smallest cost the most decisive is returned, the one with the largest margin for its new
-    class; equal ones are decided by edge number. All of them are looked at for that if it is likely to fit into what is
+    class; ties are broken by edit number. All of them are looked at for that if it is likely to fit into what is
     left of the budget; if not, the most decisive of those that were found is returned.
 
     Attributes:
         all_smallest: return every smallest set, and from them each edge's necessity.
         k: return this many smallest sets, as different from each other as possible.
-        width: of `Descent`, the default incumbent.
+        width: the width of `Descent`, where that finds the incumbent.
         threads: for the proof of one target; 0 for all cores. The answer does not depend on it.
         incumbent: the method that finds the first answer; None for ``Descent(width)``.
-        certificate: write the proof down, so that anyone can check it. This is done after the search, and takes as long
-            again at most where the budget has a limit in seconds, else 20 seconds.
-        tuning: what makes the search quicker or slower.
+        certificate: write the proof down, so that anyone can check it. This is done after the search, and takes at most
+            the seconds of the budget once more, or 20 where it has no limit in seconds.
+        tuning: numbers that make the search quicker or slower; the answer does not depend on them.
     """
 
     all_smallest: bool = False
@@ -110,11 +110,11 @@ class _Search:
     def __init__(self, method: Exact, problem: Problem) -> None:
         self.method = method
         self.proof = Proof(problem, method.tuning, method.threads or CORES)
-        # Evaluations before an incumbent is looked for; of a small budget it gets all.
+        # Evaluations before an incumbent is looked for; of a small budget the incumbent gets all.
         left = problem.meter.left
         self.head_start = HEAD_START if left is None or left >= HEAD_START * HEAD_SHARE else 0
         self.incumbent = method.incumbent or Descent(method.width)
-        self.has_incumbent = False  # or it was looked for
+        self.has_incumbent = False  # also true if one was looked for and not found
         self.reserve: tuple[tuple[int, ...], ...] = ()
         self.floor = 0.0  # a lower bound that the incumbent's search proved
         self.note = ""
@@ -182,7 +182,7 @@ class _Search:
             return False
         if self.proof.cheapest[size] < self.proof.limit(strict=True):
             return True
-        # Nothing cheaper can come. What may come is as cheap and more decisive, if all of it can be seen.
+        # Nothing cheaper is left. There may be sets that cost the same and are more decisive, if all can be looked at.
         if not self._may_tie(size):
             return False
         sets, meter = math.comb(len(self.proof.edits), size), self.proof.meter
@@ -194,10 +194,11 @@ class _Search:
         return sets * each <= seconds or (GROWTH * self.proof.seconds <= seconds and self.proof.has_bounds)
 
     def _may_tie(self, size: int) -> bool:
+        """Whether a set of this size can cost as little as the best."""
         return size <= self.proof.largest_size and self.proof.cheapest[size] <= self.proof.limit()
 
     def _proved_early(self, size: int) -> bool:
-        """Whether a small size is proved before an incumbent is found, where that is quicker than finding one."""
+        """Try to prove a small size before looking for an incumbent, where that may be quicker; whether it worked."""
         if self.head_start <= 0 or not self.proof.sieve_pays(len(self.proof.edits), max(size, 2)):
             return False
         before = self.proof.meter.evaluations
@@ -209,7 +210,7 @@ class _Search:
         return proved
 
     def _find_incumbent(self) -> None:
-        """Find a first answer, with all that is left if need be: an answer is worth more than a bound."""
+        """Find an incumbent, with all that is left of the budget if need be: an answer is worth more than a bound."""
         self.has_incumbent = True
         found = self.incumbent.solve(self.proof.problem)
         self.note = found.note
@@ -221,7 +222,7 @@ class _Search:
         if found.margins:
             margin = found.margins[0]
         elif self.proof.meter.spent:
-            margin = math.inf  # it is not known: whatever else is as cheap may be more decisive
+            margin = math.inf  # unknown, so any other set that costs the same counts as more decisive
         else:
             answer = self.proof.problem.ask([best])
             if not answer.reached[0]:
@@ -252,14 +253,14 @@ class _Search:
         return _last(is_ruled_out, done, self.proof.largest_size)
 
     def _clear_size(self, done: int) -> int:
-        """The largest size that no set of which comes near the goal, by a bound on the margin, from ``done`` on."""
-        # More than this need not be known: the incumbent is no larger.
+        """The largest size up to which the bound on the margin rules out all sets; ``done`` is proved already."""
+        # Larger sets cost no less than the incumbent, so they need not be ruled out.
         first = int(np.searchsorted(self.proof.cheapest, self.proof.limit(strict=True)))
         open_size = min(max(first, done + 1), self.proof.largest_size + 1)
         return _last(lambda size: self.proof.stays_clear((), self.proof.edits, size), done, open_size)
 
     def _rule_out_all(self) -> bool:
-        """Whether all sets can be ruled out at once, with half of what is left."""
+        """Try to rule out the sets of all sizes at once, with half of the budget that is left; whether it worked."""
         with self.proof.on(self.proof.meter.half()):
             return self.proof.has_bounds and self.proof.prove(self.proof.largest_size, until_hit=True)
 
@@ -278,7 +279,7 @@ class _Search:
             every = sorted({twin for edits in smallest for twin in self._equivalent(edits)} - {best})
             others = every if self.method.all_smallest else diverse(best, every, self.method.k - 1)
         spare = [edits for edits in ranked[: SPARE + 1] if edits != best][:SPARE]
-        # The larger a set, the more often it holds on the whole graph: what the incumbent's search found comes last.
+        # A larger set is more likely to hold on the whole graph, so what the incumbent's search found comes last.
         spare += [edits for edits in self.reserve if edits != best and edits not in spare]
         return Proposal(
             (best, *spare),
@@ -289,7 +290,7 @@ class _Search:
         )
 
     def _equivalent(self, edits: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        """All sets that do the same because their edits are equivalent."""
+        """All sets that have the same effect because their edits are equivalent."""
         counts: dict[int, int] = {}
         for edit in edits:
             number = int(self.proof.classes[edit])
@@ -301,7 +302,7 @@ class _Search:
 
 
 def _last(holds: Callable[[int], bool], first: int, end: int) -> int:
-    """The largest size below ``end`` for which it holds, as for ``first``: in growing steps, then by bisection."""
+    """The largest size below ``end`` that ``holds``, as ``first`` does: in growing steps, then by bisection."""
     step = 1
     while end - first > 1:
         size = min(first + step, (first + end) // 2)

@@ -1,4 +1,4 @@
-"""The proof that no set of a size reaches the goal: every set is tried, or ruled out together with others."""
+"""The proof that no set of a size reaches the goal: each set is tried, or pruned with its branch."""
 
 from __future__ import annotations
 
@@ -25,32 +25,34 @@ if TYPE_CHECKING:
 
 __all__ = ["Proof", "Tuning"]
 
-# Branches that are followed together. It decides in which order sets are tried, so it is not for tuning.
+# Branches that grow together. The order in which sets are tried depends on it, so it is no part of `Tuning`.
 BLOCK = 256
 
-# Bounding four edits costs as much as one evaluation.
+# What bounds cost on the meter: bounding the influence of so many edits counts as one evaluation,
 BOUNDS_PER_EVALUATION = 4
 
-# And so does bounding the margin of all sets of so many edits: a bound for 400 edits takes about 0.5 ms.
+# and so does one bound on the margin for each so many free edits: with 400 of them, it takes about 0.5 ms.
 MARGINS_PER_EVALUATION = 16
 
-# Room for the rounding of logits, relative to the largest, where margins are compared with a bound.
+# Room for the rounding of logits where margins are compared with a bound, relative to 1 + the largest logit: of the
+# graph from which a branch begins, not of those that its edits lead to.
 SLACK = 1e-4
 
-# How often something is bounded before the clock is looked at: at first, and how many seconds are too long.
+# The sieve bounds so many families, at first, before it returns so that the clock can be looked at. The number is
+# halved after a step that took so many seconds, and doubled after a shorter one.
 FIRST_BOUNDED, LONG_STEP = 16, 0.05
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What makes the search quicker or slower; the answer does not depend on it.
+    """Numbers that make the search quicker or slower; the answer does not depend on them.
 
     Attributes:
-        bounding_pays: edits are bounded if there are at least this many of them, or four times this many sets: with
-            fewer, trying is quicker.
+        bounding_pays: edits are bounded if there are at least this many of them, or four times this many sets; a sieve
+            is used from this many sets on. With fewer, trying is quicker.
         margins_pay: the margin of a branch is bounded if it has at least this many sets.
-        first_chunk: edit sets in the first question to the oracle: few, so that the clock is looked at early.
-        largest_chunk: edit sets in the largest question.
+        first_chunk: how many edit sets the oracle is asked about first: few, so that the clock is looked at early.
+        largest_chunk: how many it is asked about at once, at most.
     """
 
     bounding_pays: int = 1024
@@ -62,26 +64,28 @@ class Tuning:
 class Proof:
     """What was found, and what is proved, size by size.
 
-    For each size the oracle's own search sifts the sets where it has one (`Oracle.sieve`). Elsewhere branches grow one
-    edit at a time, and those are cut whose margin exceeds all that the rest of their edits could do.
+    Where the oracle has a branch and bound search of its own (`Oracle.sieve`), that is used for each size. Elsewhere
+    branches grow by one edit at a time, and a branch is pruned if all that further edits could do is less than its
+    margin.
 
     Attributes:
         problem: the question, with its meter.
-        edits: those that can matter.
+        edits: the edits that can matter.
         costs: what each of them costs.
         largest_size: the largest set that is allowed.
-        cheapest: the cost of the cheapest set of each size; none is larger than the largest.
-        single: the margin that each single edit leaves, where it was tried: the most promising are tried first.
+        cheapest: the cost of the cheapest set of each size; infinite for one size more than the largest.
+        single: how far the margin still has to fall after each single edit that was tried, else 0: the edits that leave
+            least are tried first.
         work, seconds: evaluations and time that the last size took.
-        best_cost: of the sets that reach the goal.
-        hits: these sets: cost, margin and edits.
+        best_cost: the least cost of a set that reaches the goal; infinite where none is known.
+        hits: the sets that reach the goal and were the cheapest so far: cost, margin and edits.
     """
 
     def __init__(self, problem: Problem, tuning: Tuning, threads: int) -> None:
         self.problem, self.tuning, self.threads = problem, tuning, threads
         relevant = problem.oracle.relevant(problem.edits)
         if problem.edits.keep_connected and len(problem.edits.added.edit):
-            # An edge that the model does not see may be what holds the rest together.
+            # An added edge that the model does not see may be what keeps the graph connected.
             relevant[:] = True
         self.edits = np.flatnonzero(relevant)
         self.costs = problem.edits.costs[self.edits]
@@ -97,7 +101,7 @@ class Proof:
 
     @contextmanager
     def on(self, meter: Meter) -> Iterator[None]:
-        """Go on with another meter for a while."""
+        """Spend another meter inside this block, such as a part of the budget."""
         whole, self.problem = self.problem, replace(self.problem, meter=meter)
         try:
             yield
@@ -106,14 +110,14 @@ class Proof:
 
     @property
     def meter(self) -> Meter:
-        """What is left to spend."""
+        """What counts evaluations, and knows what is left of the budget."""
         return self.problem.meter
 
     @cached_property
     def classes(self) -> NDArray[np.int64]:
-        """Which edits are equivalent."""
+        """The equivalence class of each edit."""
         if self.problem.edits.keep_connected:
-            # What is equivalent to the model need not be to the rest of the graph.
+            # Edits that are equivalent to the model need not be when it comes to keeping the graph connected.
             return np.arange(len(self.problem.edits))
         return self.problem.oracle.equivalence_classes(self.problem.edits)
 
@@ -124,19 +128,19 @@ class Proof:
 
     @cached_property
     def knows_influence(self) -> bool:
-        """Whether the influence of each edit is bounded."""
+        """Whether the oracle bounds the influence of each edit."""
         return self.problem.influence((), self.edits[:0], 1) is not None
 
     @cached_property
     def has_sieve(self) -> bool:
-        """Whether the oracle searches by itself for sets that are not ruled out."""
+        """Whether the oracle has a branch and bound search of its own."""
         if self.problem.edits.keep_connected and len(self.problem.edits.added.edit):
-            # It leaves out edits that the model does not see.
+            # It passes over edits that the model does not see, but they may keep the graph connected.
             return False
         return self.problem.sieve(self.edits[:0], 0, math.inf, 0.0) is not None
 
     def sieve_pays(self, count: int, size: int) -> bool:
-        """Whether there are enough sets of at most this size, and the oracle can sift them."""
+        """Whether there are so many sets of at most this size that a sieve pays, and the oracle has one."""
         sets = math.comb(count, min(size, (count + 1) // 2))
         return sets >= self.tuning.bounding_pays and self.has_sieve
 
@@ -147,11 +151,11 @@ class Proof:
 
     @cached_property
     def knows_margins(self) -> bool:
-        """Whether the margin after many edits is bounded at once."""
+        """Whether the oracle bounds the margin of all sets of a branch together."""
         return self.problem.margin_bound((), self.edits[:0], 0, 0.0) is not None
 
     def stays_clear(self, chosen: tuple[int, ...], free: NDArray[np.int64], more: int) -> bool:
-        """Whether none of these sets reaches the goal, by a bound on the margin of all of them."""
+        """Whether a bound on the margin rules out ``chosen`` with at most ``more`` of the free edits."""
         needed = self.needed
         bound = self.problem.margin_bound(chosen, free, more, needed)
         left, work = self.meter.left, len(free) // MARGINS_PER_EVALUATION
@@ -160,21 +164,21 @@ class Proof:
 
     @property
     def needed(self) -> float:
-        """A set with a larger margin does not reach the goal, however its scores are rounded."""
+        """A set with a larger margin does not reach the goal, with room for rounding."""
         return self.problem.margin - self.root_need
 
     @cached_property
     def root_need(self) -> float:
-        """How far the margin of the intact graph has to fall at least."""
+        """How far the margin of the intact graph has to fall at least, less room for rounding."""
         return float(self._needs(np.array([self.problem.margin]), self.problem.logits[None])[0])
 
     def prove(self, size: int, until_hit: bool = False) -> bool:
-        """Try or rule out all sets of at most this size that are not more expensive than the incumbent.
+        """Try or rule out all sets of at most this size that cost no more than the incumbent, given smaller sizes.
 
-        False if the budget ended it, or the first hit if that was asked for.
+        False if the budget was spent before that, or with ``until_hit`` as soon as a set reaches the goal.
         """
-        # What an incumbent found on the way rules out counts from the next size on: how the sets are cut into chunks
-        # must not make a difference.
+        # A cheaper incumbent that is found on the way lowers the limit only from the next size on: which sets are
+        # looked at must not depend on how they are divided into chunks.
         limit = self.limit()
         before, began = self.meter.evaluations, time.monotonic()
         affordable = self.edits[self.costs <= limit - self.cheapest[size - 1]]
@@ -195,8 +199,8 @@ class Proof:
             branches = self._grow(block, size, limit)
             if branches is None or (until_hit and self.hits):
                 return False
-            # Where nothing is proved, branches multiply before any of them is tried: follow one at a time, and gather
-            # those that are one edit short.
+            # Without bounds, branches multiply before any of them is tried: so grow one at a time, and gather those
+            # that need one more edit.
             if not bounded and branches and len(branches[0].chosen) + 1 == size:
                 ready += branches
                 continue
@@ -206,7 +210,7 @@ class Proof:
         return True
 
     def _sift(self, edits: NDArray[np.int64], size: int, limit: float, until_hit: bool) -> bool:
-        """Try what the oracle's own search does not rule out; as `_prove`."""
+        """Try what the oracle's own search does not rule out; it returns what `prove` does."""
         order = edits[np.lexsort([edits, self.single[edits] / self.problem.edits.costs[edits]])]
         sieve = self.problem.sieve(order, size, limit, self.needed)
         assert sieve is not None
@@ -215,7 +219,7 @@ class Proof:
             left, began = self.meter.left, time.monotonic()
             sieved = sieve.next(most if left is None else min(left, most))
             self.meter.count(sieved.bounded)
-            # The clock is looked at a few times a second.
+            # Return often enough to look at the clock a few times a second.
             most = 2 * most if time.monotonic() - began < LONG_STEP else max(most // 2, 1)
             for start in range(0, len(sieved.candidates), self.largest_chunk):
                 left = self.meter.left
@@ -231,7 +235,7 @@ class Proof:
         return False
 
     def _try_sieved(self, sieved: Sieved, start: int, end: int) -> bool:
-        """Put some sets that were not ruled out to the oracle. False if the budget ended it."""
+        """Ask the oracle about some sets that were not ruled out. False if the budget is spent."""
         if self.meter.spent:
             return False
         a, b = np.searchsorted(sieved.pointers, [start, end - 1], side="right") - 1
@@ -246,7 +250,7 @@ class Proof:
 
     def _ordering(self, chosen: tuple[int, ...], free: NDArray[np.int64], more: int) -> Ordering:
         """The edits that may follow, the most promising first."""
-        # Trying single edits is as quick as finding out which of them are equivalent.
+        # Trying all single edits is as quick as finding out which of them are equivalent.
         classes = free if more == 1 and not chosen else self.classes[free]
         return self.sorted_edits(free, classes, self._influence(chosen, free, more))
 
@@ -267,7 +271,7 @@ class Proof:
         return influence
 
     def _grow(self, branches: list[Branch], size: int, limit: float) -> list[Branch] | None:
-        """The branches that are left one edit further on; None if the budget ended it."""
+        """The branches with one more edit that are not pruned; None if the budget is spent."""
         more = size - len(branches[0].chosen)
         grown: list[Branch] = []
         lists: list[NDArray[np.int64]] = []
@@ -281,7 +285,7 @@ class Proof:
         if not grown:
             return []
         if more > 1 and grown[0].ordering.limits is None:
-            # Nothing is proved about what follows, so nothing is gained by asking before the last edit.
+            # Without bounds no branch can be pruned, so there is no use in asking before the last edit.
             pairs = zip(grown, lists, strict=True)
             return [branch.child(at, math.nan) for branch, positions in pairs for at in positions.tolist()]
         needs = self._try(grown, lists)
@@ -294,13 +298,13 @@ class Proof:
         return children
 
     def _rebounded(self, branch: Branch, more: int, limit: float) -> tuple[Branch, NDArray[np.int64]]:
-        """The branch, bounded anew where that pays, and the positions of the edits that may come next."""
+        """The branch, with new bounds where that pays, and the positions of the edits that may come next."""
         positions = self._positions(branch, more, limit)
         pays = branch.chosen and self.knows_margins and len(positions) ** min(more, 4) >= self.tuning.margins_pay
         if pays and self.stays_clear(branch.chosen, branch.ordering.edits[branch.start :], more):
             return branch, positions[:0]
         if branch.chosen and branch.ordering.limits is not None and self.bounding_pays(len(positions), more):
-            # What holds after these edits is tighter than what held before them.
+            # Bounds for this branch alone are tighter than those of the branch that it came from.
             ordering = self._ordering(branch.chosen, branch.ordering.edits[branch.start :], more)
             if ordering.limits is not None:
                 branch = replace(branch, ordering=ordering, start=0)
@@ -308,17 +312,17 @@ class Proof:
         return branch, positions
 
     def _positions(self, branch: Branch, more: int, limit: float) -> NDArray[np.int64]:
-        """Which edits may come next: one of each class, if with what can follow it may be enough."""
+        """The edits that may come next: one of each class, if it may be enough with those that can follow."""
         ordering = branch.ordering
         positions = ordering.candidates(more, branch.start, branch.need)
-        # Smaller sets were tried before, so there must be room for all that are to follow.
+        # Smaller sizes are proved already, so only sets of the full size have to be affordable.
         room = limit - branch.cost - self.cheapest[more - 1]
         return positions if math.isinf(room) else positions[ordering.costs[positions] <= room]
 
     def _try(self, branches: list[Branch], lists: list[NDArray[np.int64]]) -> list[NDArray[np.float64]] | None:
-        """Put each branch with each of its next edits to the oracle, in chunks; how far each margin still has to fall.
+        """Ask the oracle about each branch with each of its next edits, in chunks; how far margins still have to fall.
 
-        None if the budget ended it.
+        None if the budget is spent.
         """
         prefixes = np.array([branch.chosen for branch in branches], dtype=np.int64).reshape(len(branches), -1)
         pointers = np.concatenate([[0], np.cumsum([len(positions) for positions in lists])])
@@ -347,12 +351,13 @@ class Proof:
         return np.split(needs, pointers[1:-1])
 
     def _needs(self, margins: NDArray[np.float64], logits: Tensor) -> NDArray[np.float64]:
+        """How far each margin has to fall at least to reach the goal, less room for rounding."""
         slack: NDArray[np.float64] = SLACK * (1 + np.abs(logits.cpu().numpy()).max(axis=1))
         return margins + self.problem.goal.lead - slack
 
     def limit(self, strict: bool = False) -> float:
-        """What a set may cost to be as cheap as the best; if strict, to be cheaper."""
-        # Sums of the same costs in another order differ by rounding, but never by an edit.
+        """The most that a set may cost to be as cheap as the best; if strict, to be cheaper."""
+        # Sums of the same costs in another order differ by rounding, but by less than any edit costs.
         room = self.problem.edits.rounding(self.best_cost)
         return self.best_cost - room if strict else self.best_cost + room
 

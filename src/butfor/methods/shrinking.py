@@ -1,4 +1,4 @@
-"""Make an answer smaller: undo what is not needed, many edits at once first; then put one edit in place of two."""
+"""Make an answer smaller: undo edits that are not needed, many at once first; then replace two edits by one."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ __all__ = ["FEW", "Shrinking", "most_to_prune", "most_to_swap"]
 
 Edits = tuple[int, ...]
 
-# Edits whose pairs are replaced, and edits that are tried in place of each pair.
+# All pairs of so many edits are replaced in turn, and so many edits are tried in place of each pair.
 REPLACED = 4
 REPLACEMENTS = 16
 
-# Answers this small are left as they are: whoever wants to know more tries all sets.
+# Pairs are not replaced in answers this small: exact search settles those by trying all sets.
 SMALL = 3
 
-# So many edits of a problem are few: greedy search looks at all of them in every step.
+# A problem with at most so many edits has few: greedy search checks all of them in every step.
 FEW = 64
 
-# Many edits are undone at once only from sets larger than this.
+# Many edits are undone at once only in sets larger than this.
 LARGE = 32
 
-# Points at which a range is cut in one question.
+# How many prefixes of an order are tried at once when looking for the longest that can be undone.
 CUTS = 8
 
 
 def most_to_prune(num_edits: int) -> int:
-    """An upper limit of what it costs to prune a set of so many edits."""
-    # Each time all are tried one by one, or some at once: in growing steps, with a gradient before them.
+    """How many evaluations it takes at most to prune a set of so many edits."""
+    # Each time every edit is tried by itself, or the longest prefix is looked for, after a gradient.
     at_once = 1 + 2 * CUTS * (1 + num_edits.bit_length() // 3) if num_edits > LARGE else 0
     return num_edits * (num_edits + 1) // 2 + num_edits * at_once
 
 
 def most_to_swap(num_edits: int) -> int:
-    """An upper limit of what replacing two edits by one costs, until none can be replaced."""
+    """How many evaluations it takes at most to replace two edits by one again and again."""
     once = num_edits + 1 + REPLACED * (REPLACED - 1) // 2 * REPLACEMENTS
     return 2 * (once + most_to_prune(num_edits))
 
 
 class Shrinking:
-    """The answers of one problem, the cheapest first.
+    """The answers that are known for one problem, and how to make them smaller.
 
-    Nothing is asked beyond evaluation number ``last``.
+    No evaluation is made after number ``last``.
     """
 
     def __init__(self, problem: Problem, last: int) -> None:
@@ -68,17 +68,17 @@ class Shrinking:
 
     @property
     def margins(self) -> tuple[float, ...]:
-        """Of the candidates."""
+        """The margin after each of the candidates."""
         return tuple(self.known[chosen] for chosen in self.candidates)
 
     def affords(self, evaluations: int) -> bool:
-        """Whether so many are left."""
+        """Whether so many evaluations may still be made."""
         meter = self.problem.meter
         left = meter.left
         return meter.evaluations + evaluations <= self.last and (left is None or left >= evaluations)
 
     def prune(self, chosen: Edits, margin: float) -> Edits:
-        """Undo edits until none can be undone: by the gradient, many at once; then by trying each."""
+        """Undo edits until none can be undone: in large sets many at once, by the gradient; then by trying each."""
         kept = tuple(sorted(chosen))
         self.known[kept] = margin
         while len(kept) > 1:
@@ -89,7 +89,7 @@ class Shrinking:
         return kept
 
     def _without_many(self, kept: Edits) -> Edits | None:
-        """Undo as many edits as possible, those of which the gradient expects least; None if it is none."""
+        """Undo as many edits as possible, those first that matter least by the gradient; None if none can be undone."""
         if len(kept) <= LARGE or not self.affords(CUTS + 1):
             return None
         gradient = self.problem.gradient(kept)
@@ -102,7 +102,7 @@ class Shrinking:
         )
 
     def _without_some(self, kept: Edits) -> Edits | None:
-        """Undo each edit by itself, and together as many as possible of those that can be undone."""
+        """Try to undo each edit; undo one that can be, or in a large set as many of them together as possible."""
         if not self.affords(len(kept)):
             return None
         members, costs = np.array(kept), self.problem.edits.costs
@@ -117,9 +117,12 @@ class Shrinking:
         return self._longest(kept, members[order[: answers.reached.sum()]], 1) or first
 
     def _longest(self, kept: Edits, order: NDArray[np.int64], low: int = 0) -> Edits | None:
-        """Undo the longest beginning of this order that can be undone, if it is longer than ``low``."""
+        """Undo the longest prefix of this order that can be undone, if it is longer than ``low``.
+
+        The search takes for granted that longer prefixes are harder to undo, so it may miss the longest.
+        """
         best, high = None, min(len(order), len(kept) - 1) + 1
-        # `low` can be undone, `high` cannot.
+        # The first `low` can be undone; the first `high` cannot, or are more than there are.
         while high - low > 1 and self.affords(CUTS):
             cuts = np.unique(np.linspace(low, high, CUTS + 2).astype(int)[1:-1])
             cuts = cuts[(cuts > low) & (cuts < high)]
@@ -139,7 +142,7 @@ class Shrinking:
         return tuple(edit for edit in kept if edit not in gone)
 
     def swap(self) -> None:
-        """Put one edit in place of two, again and again."""
+        """Replace two edits by one, and prune, until that makes the best answer no cheaper."""
         best = self.best
         last = self.problem.meter.evaluations + most_to_swap(len(self.problem.edits)) // 2
         while best is not None and len(best) > SMALL and self.problem.meter.evaluations < last:
@@ -152,7 +155,7 @@ class Shrinking:
         problem, members = self.problem, np.array(best)
         if not self.affords(len(best) + REPLACED * (REPLACED - 1) // 2 * REPLACEMENTS):
             return None
-        # The two that are missed least, by what each of them does alone.
+        # The edits that are missed least, by what undoing each alone does.
         answers = problem.ask([np.delete(members, place) for place in range(len(members))])
         weakest = members[np.lexsort([members, answers.margins])[:REPLACED]].tolist()
         gradient = problem.gradient(best)

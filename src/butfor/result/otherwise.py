@@ -1,4 +1,4 @@
-"""When the answer is no: what another edit space would have given, beside the result and without touching it."""
+"""Where nothing was found: the result of another edit space beside the first one, which is left as it is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["is_without_answer", "with_otherwise"]
 
 
 def is_without_answer(result: Counterfactual) -> bool:
-    """Whether nothing was found where something was looked for."""
+    """Whether a counterfactual was looked for and none was found."""
     return result.status in (Status.IMPOSSIBLE, Status.UNKNOWN)
 
 
@@ -22,7 +22,7 @@ def with_otherwise(result: Counterfactual, other: Counterfactual, allowed: str, 
     """The same result with that of another edit space beside it, and a note that says what would help.
 
     Args:
-        result: what was asked for; what it claims is left as it is.
+        result: the result without an answer; what it claims is left as it is.
         other: the result for the same target in the other edit space.
         allowed: what was allowed, in words.
         then_allowed: what is allowed in the other edit space.

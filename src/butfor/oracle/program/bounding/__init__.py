@@ -1,43 +1,92 @@
-"""What all graphs of a family have in common: bounds on a model's program, and a search that prunes with them.
+"""Interval bounds on a traced model over families of edited graphs, and the branch and bound search that uses them.
 
-**The family.** Some edits are made, some are ruled out, and of the rest, the free ones, at most r are made. Every value
-of the program gets an interval that holds on all graphs of the family. Here is why it holds.
+**The family.** Every edit is *made*, *excluded* or still *free*, and at most r of the free edits are made. Every value
+of the program gets an interval that contains it on all graphs of the family. A branch of the search is such a family,
+and is pruned if the margin stays clear of the goal in all of it. This is why the intervals hold:
 
-- **Owners.** Every row of a value belongs to an owner: a node's row to the node, a row of an edge to the node that the
-  edge leads to. E(u) are the edits that toggle an edge into u. Functions of single numbers, matrices and folds stay
-  within an owner; only gathers and reductions read rows of another.
-- **Cases.** What is made of E(u) is one of finitely many cases: a certain subset of its free edits (a case of its own
-  while these are few), or some number of them from i to j. All values of u are computed case by case, by interval
-  arithmetic, and others read the hull of all cases. So the edges of u that are there, their number and all that
-  follows from them row by row (a mean, a softmax, a normalisation by degrees) agree with each other within a case. A
-  node that hears only of rows that no edit changes is known exactly in a case that is a single subset.
-- **Two passes.** In each case, values are computed twice: with the rows of other owners as they are if no free edit is
-  made (the *usual* value), and with their hulls. The usual value is an interval too where a comparison is undecided.
-- **Sums.** Let a case be given. An entry of a sum differs from its usual value only if an edit in its *cone* is made,
-  the edits that it follows from at all, other than by being deleted itself. With c(x) the number of entries at u whose
-  cones have the edit x, the cones of all entries together have at most Q = Σ c(x) edits that are made, over the edits
-  of the case and the r − |case| others for which c is largest. Let D(j) be the most by which an entry falls below its
-  usual value if at most j edits of its cone are made. The sum is at least the usual sum less the largest Σ D(j_e) with
-  Σ j_e ≤ Q, and that is at most the sum of the Q largest increments of the concave hulls of all D. Where a case is only
-  a number of edits, the usual sum is less the i largest entries that can be lost, and less those of the next j − i that
-  are positive. (An entry that is lost *and* falls is counted twice, which only lowers the bound.)
-- **Maxima.** With at most Q entries changed and k lost, one of the Q + k + 1 largest usual entries is there and as
-  usual; one of the k + 1 largest lower ends is there.
-- **Softmax.** A weighted mean Σ w m / Σ w with positive w is at least t if Σ w (m − t) is at least 0, which is a sum
-  as above; t is found by bisection, and the last t that was confirmed is returned.
+- **Owners.** Every row of a value belongs to one owner: a node's row to the node, an edge's row to the node that the
+  edge leads to. E(u), the edits of u, are those that add or delete an entry of a reduction at u, and those that set a
+  feature of u. An edit may have several owners, as where it deletes both directions of an edge. Functions of single
+  numbers, matrices and folds stay within an owner; only gathers, concatenations and reductions read rows of another.
+  (The proof holds for any choice of owners; this one makes the intervals narrow.)
+- **Cases.** A case says which free edits of E(u) are made: a certain subset (while there are few subsets), or only that
+  their number is from i to j. Together the cases cover all that the family allows. All rows of u are computed case by
+  case, by interval arithmetic, and other owners read the *hull*, the smallest interval that contains those of all
+  cases. So within a case the edges of u that are there, their number and all that follows from them row by row (a mean,
+  a softmax, a normalisation by degrees) agree with each other. A feature that edits set has the value that the subset
+  gives it; where only the number of edits is known, it may have any value from the smallest to the largest that it can
+  be set to. In a case that is a subset, an owner that reads no row of another owner that can change (an *exact* one)
+  has single numbers for intervals, unless a comparison is undecided.
+- **Levels.** Hulls are kept for at most 0, 1, 2 and any number of edits of E(u). They differ only where the owner is
+  exact; elsewhere every level is the hull of all cases. At most r free edits are made in all, so in a family with r < 3
+  only levels up to r are read. (Exact owners take for r the size of the whole search. That is a larger family, so it is
+  sound, and it spares computing them again whenever r falls.)
+- **Phases.** u may read a row of v that was computed from another row of u. So an owner is computed in phases: a value
+  has a later phase than every value of which it reads rows of another owner. A *unit* is an owner in a phase. It
+  computes the rows of earlier phases again, so that all rows of a case agree.
+- **Two passes.** In each case, rows are computed twice: with rows of other owners as they are if no free edit is made
+  (the *usual* value), and with their hulls (the *wide* one). The *base* of a row is its usual value in the case in
+  which no free edit of its owner is made. Usual values are intervals too where a case is only a number of edits, or a
+  comparison is undecided.
+- **Cones.** An entry of a reduction at u is computed from rows of u, which the case covers, and from rows of other
+  owners. Its *cone* are the edits of those other owners, of those that they read in turn, and so on, except the edit
+  that deletes this entry, because an entry that is gone brings nothing. If no edit of its cone is made, the entry has
+  its usual value.
+- **Capacity.** Let c(x) be the number of entries of a row whose cones contain the free edit x. Counted once for each
+  cone that they are in, the edits that are made are at most Q: the sum of c(x) over the edits of the case and the
+  r − |case| others, not in E(u), for which c is largest; where a case is only a number of edits, over the r free edits
+  for which c is largest. So at most Q entries differ from their usual values.
+- **Sums.** Let D(j) be the most by which an entry falls below its usual lower end if at most j edits of its cone are
+  made: it is read off the hulls of level j, and off the last level for j ≥ 3. The sum is at least the usual sum less
+  the largest Σ D(j_e) over all entries e with Σ j_e ≤ Q, and that is at most the sum of the Q largest increments of
+  the concave hulls of all D. Where a case is a subset, that is all. Where it is a number of edits, from i to j, each
+  free edit of u has an effect on the sum: it takes away what the entries that it deletes usually bring, and adds the
+  wide lower ends of those that it adds. The sum of the i smallest effects, and of those of the next j − i that are
+  negative, is added. (An entry that is deleted *and* falls counts twice, which only lowers the bound.) For the upper
+  end all signs are turned.
+- **Maxima.** Let at most Q entries differ from their usual values and at most k be deleted. A maximum is at least each
+  of these: the largest wide lower end of an entry that is sure to be there; the (Q + 1)-th largest usual lower end of
+  these; and of all entries that are there if no free edit of u is made, the (k + 1)-th largest wide and the
+  (Q + k + 1)-th largest usual lower end. It is at most the largest wide upper end of all entries that may be there. If
+  all entries may be gone, the value of an empty row belongs to the interval, and so does the least lower end of all
+  entries. For a minimum all signs are turned.
+- **Softmax.** A weighted mean Σ w m / Σ w with positive w is at least t if Σ w (m − t) is at least 0. That is a sum as
+  above, in which each summand is least at a corner of the intervals of w and m, and an entry falls all the way with the
+  first edit of its cone. t is found by bisection, and the last t that was confirmed is returned; the first is the least
+  m of all entries. All weights are divided by the largest. What is below 1e-9 of the summands does not count as
+  positive, so neither cancellation nor weights that vanish can confirm a t. If all entries may be gone, the value of an
+  empty row belongs to the interval.
 - **Unknown stays unknown.** What is not finite, or not known to be a number, has the interval of all numbers, and so
-  has everything that is computed from it. A comparison is decided only if no rounding could turn it.
+  has everything that is computed from it; only a choice by an unknown condition has the hull of what it chooses from.
+- **What is not computed again.** A hull holds until an edit of its owner is decided or freed, r changes, or a unit that
+  it reads is computed again. Where base and case are single rows, the product with a matrix is that of the base plus
+  the matrix times the difference; and a maximum is that of the base unless an entry that attains it is deleted or a
+  larger one is added. By how much an entry can fall is the same in all cases of u if it is a row of another owner.
 
-All is computed in float64. Whoever compares with a model that computes in single precision leaves room for that.
+**The search** (`search.py`) decides edits in a fixed order: made first, then excluded. Sets that it covers are pruned
+with a branch, handed over to be tried, or passed over for one of two reasons. (1) An edit is *cut off* if every path
+along which the target reads a row of its owners passes a deleted edge; edges that may be added count as there, so it
+stays cut off whatever else is made. The set without it has the same scores, is smaller, and is covered
+too. (2) An edit is passed over if with it and the cheapest that are needed to complete a set of the full size the cost
+would exceed the limit. So sets of fewer edits may be left out: whoever searches with a limit has covered all smaller
+sizes before, as `Proof` does.
+
+**Rounding.** All is computed in float64, without directed rounding, and compared with a model that may compute in
+single precision. So 1e-4 of the largest score that the family may lead to is taken off the margin (`ROUNDING`), on top
+of the room that the caller leaves. A comparison is decided only if a relative error of 1e-5 could not turn it; whole
+numbers, such as degrees, are taken to be exact. This is room for errors and no bound on them: in a network whose hidden
+values are thousands of times its scores, errors may be larger.
 
 | file | what is in it |
 |---|---|
-| `prepare.py` | the program as bounds read it: differences of scores, softmax as one step |
-| `owners.py` | owners, units, cones, in flat arrays |
+| `prepare.py` | the program as it is bounded: differences of scores, softmax as one step |
+| `owners.py` | owners, units and cones, in flat arrays |
+| `tables.py` | where everything is in the two arrays that compiled code is given |
 | `intervals.py` | functions of single numbers on intervals |
-| `rows.py` | a row of each kind of step but reductions |
-| `reductions.py`, `softmax.py` | what arrives along edges, in a case |
-| `cases.py` | all cases of an owner; which owners have to be computed anew |
-| `search.py` | keep or make: the search over all sets of a size |
+| `rows.py` | one row of each kind of step except reductions |
+| `reductions.py`, `softmax.py` | one row of a reduction, in a case |
+| `selection.py` | the smallest of some numbers |
+| `cases.py` | all cases of a unit; which units have to be computed again |
+| `search.py` | branch and bound over all sets of at most so many edits |
 | `sieve.py` | what Python sees of it |
 """

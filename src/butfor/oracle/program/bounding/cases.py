@@ -1,4 +1,4 @@
-"""All cases of an owner, and which owners have to be computed anew after the search has gone a step."""
+"""All cases of a unit, and which units have to be computed again after the search has decided or freed an edit."""
 
 from __future__ import annotations
 
@@ -65,18 +65,18 @@ from butfor.oracle.program.kernels.flat import REDUCE, SHARE, SOFTMAX, called, k
 
 __all__ = ["bound", "set_status"]
 
-# Subsets that are cases of their own. Beyond that only numbers of edits are told apart: so many one by one, then in
-# steps of an eighth.
+# So many subsets of an owner's edits are cases of their own. Beyond that a case is a number of edits: each number up to
+# MOST_NUMBERS, then ranges that grow by an eighth.
 MOST_SUBSETS = 64
 MOST_NUMBERS = 16
 
-# In how many cones an edit is: more than this is not told apart.
+# Edits are sorted by how many cones they are in; from MOST_CONES - 1 on, all share one bin, with the largest number.
 MOST_CONES = 16
 
 
 @kernel
 def set_status(t: Any, edit: int, status: int) -> None:
-    """Change the status of an edit, and remember whom that touches."""
+    """Change the status of an edit, and mark its owners as touched: what was computed for them is out of date."""
     t[t[STATUS] + edit] = status
     t[CLOCK] += 1
     for k in range(t[t[OWNERS_FROM] + edit], t[t[OWNERS_FROM] + edit + 1]):
@@ -85,7 +85,10 @@ def set_status(t: Any, edit: int, status: int) -> None:
 
 @called
 def bound(t: Any, f: Any, work: Any, budget: int, largest: int) -> None:
-    """Bring all hulls up to date, for at most ``budget`` of the free edits; the search begins with ``largest``."""
+    """Bring all hulls up to date, where at most ``budget`` free edits are made.
+
+    Exact units are computed for ``largest``, the size of the whole search, so that they hold for every budget.
+    """
     t[CLOCK] += 1
     for unit in range(t[NUM_UNITS]):
         if _is_out_of_date(t, unit, budget):
@@ -107,7 +110,7 @@ def _is_out_of_date(t: Any, unit: int, budget: int) -> bool:
 
 @kernel
 def _evaluate(t: Any, f: Any, work: Any, unit: int, budget: int) -> None:
-    """All cases of a unit."""
+    """Compute all cases of a unit, and the hulls that others read."""
     owner, exact = t[t[UNIT_OWNER] + unit], t[t[EXACT] + unit] != 0
     count = 0
     for k in range(t[t[EDITS_FROM] + owner], t[t[EDITS_FROM] + owner + 1]):
@@ -136,7 +139,7 @@ def _evaluate(t: Any, f: Any, work: Any, unit: int, budget: int) -> None:
 
 @kernel
 def _choose(count: int, size: int) -> int:
-    """How many subsets of a size there are, up to what matters."""
+    """How many subsets of a size there are; MOST_SUBSETS + 1 if more than MOST_SUBSETS."""
     number = 1
     for k in range(size):
         number = number * (count - k) // (k + 1)
@@ -154,7 +157,7 @@ def _first_subset(t: Any, size: int) -> None:
 
 @kernel
 def _next_subset(t: Any, size: int, count: int) -> bool:
-    """Go on to the next subset of a size; after the last one, to none."""
+    """Choose the next subset of a size. After the last one, choose nothing and return False."""
     places = t[t[SUBSET] :]
     for k in range(size):
         t[t[CHOSEN] + t[t[OPEN] + places[k]]] = 0
@@ -173,7 +176,7 @@ def _next_subset(t: Any, size: int, count: int) -> bool:
 
 @kernel
 def _run(t: Any, f: Any, work: Any, unit: int, case: Any) -> None:
-    """All rows of an owner in a case."""
+    """Compute all rows of a unit in a case: usual, and then wide unless the unit is exact."""
     owner = t[t[UNIT_OWNER] + unit]
     for wide in range(1 if t[t[EXACT] + unit] != 0 else 2):
         for at in range(t[t[BEGIN] + unit], t[t[END] + unit]):
@@ -198,7 +201,7 @@ def _run(t: Any, f: Any, work: Any, unit: int, case: Any) -> None:
 
 @kernel
 def _features(t: Any, f: Any, work: Any, step: int, number: int, wide: bool, counted: bool) -> None:
-    """A row of features, of which edits set some; where it is open which are made, all values are possible."""
+    """A row of features, some of which edits set; where it is open which edits are made, a hull of all values."""
     low, high = (LOW, HIGH) if wide else (USUAL_LOW, USUAL_HIGH)
     value = t[t[OUT] + step]
     o, place = t[t[START] + value] + number * t[t[WIDTH] + value], t[t[FIRST] + value] + number
@@ -220,7 +223,7 @@ def _features(t: Any, f: Any, work: Any, step: int, number: int, wide: bool, cou
 
 @kernel
 def _capacity(t: Any, at: int, case: Any) -> int:
-    """How many edits that are made the cones of all entries of a row have together, at most."""
+    """Q, the capacity of a row: how many edits in cones of its entries are made at most, counted once for each cone."""
     bins, total, highest = t[t[BINS] :], 0, 0
     for k in range(MOST_CONES):
         bins[k] = 0
@@ -243,7 +246,7 @@ def _capacity(t: Any, at: int, case: Any) -> int:
 
 @kernel
 def _keep_base(t: Any, work: Any, unit: int) -> None:
-    """Keep all rows as they are if no free edit is made: others read them, and later cases begin with them."""
+    """Keep the usual rows of the case in which no free edit is made as the base, for other owners and later cases."""
     for at in range(t[t[BEGIN] + unit], t[t[END] + unit]):
         value = t[t[OUT] + t[t[STEP] + at]]
         o = t[t[START] + value] + t[t[ROW] + at] * t[t[WIDTH] + value]
@@ -253,7 +256,7 @@ def _keep_base(t: Any, work: Any, unit: int) -> None:
 
 @kernel
 def _export(t: Any, work: Any, unit: int, size: int, exact: bool) -> None:
-    """Add a case with so many edits to the hulls that others read."""
+    """Widen the hulls that others read by a case with at least ``size`` edits; the case with none begins them."""
     low, high = (USUAL_LOW, USUAL_HIGH) if exact else (LOW, HIGH)
     first_level = min(size, LEVELS - 1) if exact else 0
     if size == 0:

@@ -1,7 +1,7 @@
 """Functions of single numbers on intervals.
 
-An interval is *unknown*, from -inf to inf, where the number is not known to be finite, or to be a number at all; what
-follows from it is unknown too. A single number may be infinite: GCN's normalisation asks for that.
+An interval is *unknown*, from -inf to inf, unless the number is known to be finite; what is computed from it is unknown
+too. The only infinite numbers that are known are single ones, from inf to inf: GCN's normalisation tests for them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from butfor.oracle.program.kernels.functions import function
 
 __all__ = ["image", "known", "product"]
 
-# Numbers closer than this, relative to their size, may compare either way once a model has rounded them.
+# How far rounding may have moved a number, relative to 1 + its size: closer ones may compare either way in the model.
 NEAR = 1e-5
 
 ADD, SUB, MUL, DIV = codes.ADD, codes.SUB, codes.MUL, codes.DIV
@@ -34,7 +34,7 @@ SIN, COS = codes.SIN, codes.COS
 
 @kernel
 def known(low: float, high: float) -> tuple[float, float]:
-    """The interval, or the unknown one unless both ends are finite or it is a single number."""
+    """The interval if both ends are finite or it is a single number; else the unknown one."""
     if low == high or (low <= high and math.isfinite(low) and math.isfinite(high)):
         return low, high
     return -np.inf, np.inf
@@ -42,10 +42,10 @@ def known(low: float, high: float) -> tuple[float, float]:
 
 @kernel
 def product(a: float, b: float, c: float, d: float) -> tuple[float, float]:
-    """The products of numbers in two intervals."""
+    """The interval of all products of a number from a to b and one from c to d."""
     p, q, r, s = a * c, a * d, b * c, b * d
     if math.isnan(p + q + r + s):
-        # 0 times inf: the smaller of a number and none may be the number, so it must be noticed before.
+        # 0 times inf. Check before `min`, which may return the other number where one is not a number.
         return -np.inf, np.inf
     return known(min(min(p, q), min(r, s)), max(max(p, q), max(r, s)))
 
@@ -54,7 +54,7 @@ def product(a: float, b: float, c: float, d: float) -> tuple[float, float]:
 def image(
     code: int, a: float, b: float, c: float, d: float, e: float, f: float, p: float, q: float, arity: int
 ) -> tuple[float, float]:
-    """Whatever a function gives for numbers from a to b, c to d and e to f; ``p`` and ``q`` are its parameters."""
+    """An interval of all that a function gives for numbers from a to b, c to d and e to f, with parameters p and q."""
     if code == WHERE:
         return _chosen(a, b, c, d, e, f)
     if (a == -np.inf and b == np.inf) or (arity > 1 and c == -np.inf and d == np.inf):
@@ -82,7 +82,7 @@ def _of_one(code: int, a: float, b: float, p: float, q: float) -> tuple[float, f
     if (code == RSQRT and a >= 0) or (code == RECIPROCAL and (a > 0 or b < 0)) or code == NEG:
         return last, first
     if code in (ABS, SQUARE, LEAKY_RELU):
-        # Nothing but a turn at 0.
+        # They rise or fall on each side of 0, where they are 0.
         turn = 0.0 if a < 0 < b else first
         return min(min(first, last), turn), max(max(first, last), turn)
     if code in (SIN, COS):
@@ -115,7 +115,7 @@ def _of_two(code: int, a: float, b: float, c: float, d: float) -> tuple[float, f
 
 @kernel
 def _compared(code: int, a: float, b: float, c: float, d: float, whole: bool) -> tuple[float, float]:
-    """0 or 1 where no rounding could turn the comparison; both otherwise."""
+    """0 or 1 where no rounding could turn the comparison, else both; ``whole`` numbers are not rounded."""
     single = a == b and c == d
     if single and (whole or math.isinf(a) or math.isinf(c)):
         truth = function(code, a, c, 0.0, 0.0, 0.0)
@@ -135,7 +135,7 @@ def _compared(code: int, a: float, b: float, c: float, d: float, whole: bool) ->
 
 @kernel
 def _stepwise(code: int, a: float, b: float, c: float, d: float) -> tuple[float, float]:
-    """Functions that jump."""
+    """Functions with steps: truth values, signs and floors."""
     single = a == b
     if code == NOT:
         no, yes = single and a == 0, a > 0 or b < 0
@@ -161,12 +161,12 @@ def _stepwise(code: int, a: float, b: float, c: float, d: float) -> tuple[float,
 
 @kernel
 def _chosen(a: float, b: float, c: float, d: float, e: float, f: float) -> tuple[float, float]:
-    """Either of two numbers, by the truth of a third."""
+    """The first of two numbers if a condition is true, else the second; a hull of both where it is undecided."""
     if a > 0 or b < 0:
         return known(c, d)
     if a == 0 and b == 0:
         return known(e, f)
-    # The smaller of a number and none may be the number: what is none must be noticed before.
+    # Check before `min`, which may return the other number where one is not a number.
     if c != c or e != e:
         return -np.inf, np.inf
     return known(min(c, e), max(d, f))

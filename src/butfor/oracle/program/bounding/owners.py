@@ -1,4 +1,4 @@
-"""Who owns each row, what has to be computed for each owner and in which order, in flat arrays."""
+"""Who owns each row, what is computed for each owner and in which order, and cones; all in flat arrays."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Changes", "TooLarge", "Units", "units_of"]
 
-# Pairs of an entry and an edit, of one reduction: bounds the memory.
+# Pairs of an entry and an edit, of one reduction: limits the memory.
 MOST_PAIRS = 40_000_000
 
 
 class TooLarge(Exception):
-    """A program whose cones hold too many edits."""
+    """A program with too many entries and edits for a table of all cones."""
 
 
 class Changes(NamedTuple):
@@ -39,27 +39,28 @@ class Changes(NamedTuple):
 
 
 class Units(NamedTuple):
-    """What is computed for each owner. A unit is an owner in a phase: what others read of it before they go on.
+    """What is computed for each owner. A unit is an owner in a phase (see the head of the package).
 
-    A list for each something is two arrays, pointers and members.
+    Where each item has a list of its own, this is two arrays: pointers, and the members of all lists.
 
     Attributes:
         owner: for each row that can change, who owns it; -1 where nobody needs it.
         steps, rows: the rows of each owner in the order in which they are computed; features that edits set are steps
-            behind all others, one for each value that holds some.
-        features: the number of each such value.
+            numbered after all others, one for each value that holds some.
+        features: the number of each value that holds features that edits set.
         change_from, changes: for each row that can change, the features that edits set there: numbers of `Changes`.
-        exported: whether other owners read such a row.
+        exported: for each of the rows in ``rows``, whether other owners read it.
         unit_owner: the owner of each unit; units are in the order of their phases.
-        begin, middle, end: it computes the rows from ``begin`` to ``end``; others read those from ``middle`` on.
-        exact: whether it reads no row of another owner that can change.
-        reads_from, reads, reads_by: the units that each unit reads, and the edit that adds or deletes that; -1 for
-            none.
+        begin, middle, end: a unit computes the rows from ``begin`` to ``end``; those from ``middle`` on are of its own
+            phase, and others read these.
+        exact: whether a unit reads no row of another owner that can change.
+        reads_from, reads, reads_by: the units that each unit reads, and the edit that adds or deletes the entry through
+            which it does; -1 for none.
         units_from, units_of: the units of each owner.
-        edits_from, edits: the edits of each owner.
+        edits_from, edits: the edits of each owner: those that toggle an entry of its reductions or set a feature of it.
         owners_from, owners: the owners of each edit.
-        count_from, count_edits, counts: for each computed row that is a reduction of rows that can change, the edits
-            in cones of its entries, and in how many.
+        count_from, count_edits, counts: for each computed row of a reduction, the edits in cones of its entries, and
+            in how many of these cones each is.
         edit_of: the edit that toggles each edge column; -1 for none.
         present: whether the column is there before any edit.
         out: where the output begins.
@@ -102,7 +103,7 @@ def units_of(
     """The flat arrays of a program, and its units.
 
     Raises:
-        TooLarge: it has too many rows that depend on too many edits.
+        TooLarge: too many entries depend on too many edits.
     """
     layout = Layout.of(out, row, present)
     return layout, _Builder(out, row, layout, np.append(edit_of, -1), num_edits, changes).units()
@@ -134,7 +135,7 @@ class _Builder:
     # Owners and phases.
 
     def _assigned(self) -> Numbers:
-        """The owner of each row that can change, by what its space stands for."""
+        """The owner of each row that can change. Values whose rows stand for the same nodes or edges share owners."""
         of_space: dict[tuple[int, bytes], Numbers] = {}
         count = 0
         changing = [value for value in self.values.all if not value.fixed]
@@ -174,7 +175,7 @@ class _Builder:
         return places, rows
 
     def _phases(self) -> tuple[dict[int, int], NDArray[np.bool_], NDArray[np.bool_]]:
-        """The phase of each value, by its id; which steps cross from owner to owner; which rows are read so."""
+        """The phase of each value, by its id; which steps read rows of other owners; which rows other owners read."""
         phase: dict[int, int] = {}
         crosses = np.zeros(len(self.pairs), dtype=bool)
         read = np.zeros(self.values.num_changing, dtype=bool)
@@ -264,10 +265,10 @@ class _Builder:
         return flags
 
     def _reads(self, everyone: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-        """Which unit reads which, and the edit that toggles that."""
+        """Which unit reads which other, and the edit that toggles the entry through which it does; -1 for none."""
         found = [np.zeros((0, 3), dtype=np.int64)]
         for (owner, phase), unit in self.unit_at.items():
-            # What is computed in an earlier phase is computed again.
+            # A unit computes the rows of its owner's earlier phases again, so it reads all that these read.
             earlier = [self.unit_at[owner, p] for p in range(phase) if (owner, p) in self.unit_at]
             found.append(np.array([(unit, other, -1) for other in earlier], dtype=np.int64).reshape(-1, 3))
         numbers = np.full((int(everyone.max()) + 1, 1 + max(phase for _, phase in self.unit_at)), -1)
@@ -294,7 +295,7 @@ class _Builder:
         return triples[:, 0], triples[:, 1], triples[:, 2]
 
     def _owner_edits(self, everyone: Numbers) -> tuple[Numbers, Numbers]:
-        """Pairs of an owner and an edit that toggles an entry of a reduction there."""
+        """Pairs of an owner and an edit that toggles an entry of a reduction there, or sets a feature there."""
         found = [np.zeros((0, 2), dtype=np.int64)]
         for step, value in self.pairs:
             if isinstance(step, Reduce):
@@ -308,7 +309,7 @@ class _Builder:
         return pairs[:, 0], pairs[:, 1]
 
     def _changed_rows(self) -> Numbers:
-        """Of each feature that an edit sets, the number of its row among those that can change; -1 for none."""
+        """For each feature that an edit sets, the number of its row among those that can change; -1 for none."""
         known = {id(value) for value in self.editable}
         firsts = [self.first(value) if id(value) in known else -1 for value in self.changes.value]
         return np.array([-1 if one < 0 else one + row for one, row in zip(firsts, self.changes.row, strict=True)], int)
@@ -318,8 +319,8 @@ class _Builder:
     def _counts(
         self, owner_edits: tuple[Numbers, Numbers], everyone: Numbers, step_of: Numbers, row_of: Numbers
     ) -> tuple[Numbers, Numbers, Numbers]:
-        """For each computed row of a reduction, the edits in the cones of its entries, and in how many."""
-        # Rows that nobody needs belong to the last owner, who has no edits.
+        """For each computed row of a reduction, the edits in cones of its entries, and in how many of these each is."""
+        # The owner of rows that nobody needs is -1: the last line of this table, which stays empty.
         mine = np.zeros((int(everyone.max()) + 2, self.num_edits), dtype=bool)
         mine[owner_edits] = True
         cones = {id(value): np.zeros((value.rows, self.num_edits), dtype=bool) for value in self.editable}
@@ -353,7 +354,7 @@ class _Builder:
         if not found:
             return tuple(np.zeros(0, dtype=np.int64) for _ in range(3))  # type: ignore[return-value]
         quads = np.concatenate(found)
-        # Where each of these rows is computed, if it is.
+        # Only rows that are computed count; find the place of each among them.
         key, keys = quads[:, 0] * len(self.owners) + quads[:, 1], step_of * len(self.owners) + row_of
         order = np.argsort(keys)
         place = order[np.minimum(np.searchsorted(keys[order], key), len(keys) - 1)]
@@ -361,9 +362,9 @@ class _Builder:
         return place[computed], quads[computed, 2], quads[computed, 3]
 
     def _counted(self, step: Reduce, value: Value, cone: Bools) -> Numbers:
-        """In how many cones of the entries of each row an edit is.
+        """For each row and edit, how many cones of the row's entries contain the edit.
 
-        An edit that deletes an entry does not change what it brings: then it brings nothing.
+        The edit that deletes an entry is not in its cone: an entry that is gone brings nothing, changed or not.
         """
         edits = self.edit_of[step.edges]
         deleted = np.flatnonzero((edits >= 0) & self.layout.present[step.edges])
@@ -377,13 +378,13 @@ class _Builder:
 
 
 def _key(value: Value) -> tuple[int, bytes]:
-    """Values with the same key have rows that stand for the same; the second part is empty where these are no edges."""
+    """Values with the same key share owners, row by row; the second part is empty unless rows are edges."""
     assert value.space is not None
     columns = value.space.columns
     return value.rows, b"" if columns is None or (columns < 0).all() else columns.tobytes()
 
 
 def _lists(keys: Numbers, size: int, *members: Numbers) -> tuple[Numbers, ...]:
-    """For each key below ``size`` its members: pointers, and the members in that order."""
+    """A list of members for each key below ``size``: pointers, and the members of all lists."""
     order = np.argsort(keys, kind="stable")
     return np.searchsorted(keys[order], np.arange(size + 1)), *(one[order] for one in members)

@@ -1,4 +1,4 @@
-"""The program as bounds read it: differences of scores instead of scores, and softmax as one step.
+"""The program as it is bounded: with differences of scores as its output, and each softmax as one step.
 
 The interval of a difference is narrower than the difference of intervals. So the matrix of differences is moved towards
 the features as far as everything on the way is linear: sums, means, softmax, other matrices.
@@ -23,16 +23,17 @@ if TYPE_CHECKING:
 
 __all__ = ["prepared"]
 
-# What softmax adds to the sum of weights, so that nothing is divided by 0: far below rounding.
+# Softmax adds a number of at most this size to the sum of weights, so that nothing is divided by 0. The largest weight
+# is 1, so that it is lost in rounding.
 TINY = 1e-12
 
 COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 
 
 def prepared(out: Value, pairs: Matrix) -> Value:
-    """Combinations of the scores in ``out``, the rows of ``pairs``, by a program that is bounded well.
+    """A program for the scores in ``out`` times each row of ``pairs``, written so that its intervals are narrow.
 
-    The program of ``out`` stays as it is.
+    The program of ``out`` is not changed.
     """
     copy = _copied(out)
     _join_softmax(copy)
@@ -42,7 +43,7 @@ def prepared(out: Value, pairs: Matrix) -> Value:
 
 
 def _copied(out: Value) -> Value:
-    """The same steps, so that they can be changed."""
+    """A copy of all steps, so that they can be changed."""
     copies: dict[int, Value] = {}
     for step, value in in_order(out):
         again = replace(step, inputs=[copies.get(id(one), one) for one in step.inputs])
@@ -54,7 +55,7 @@ def _copied(out: Value) -> Value:
 
 
 def _join_softmax(out: Value) -> None:
-    """Let Σ exp(s)·m / Σ exp(s) be one reduction of rows m with scores s."""
+    """Replace Σ exp(s)·m / Σ exp(s) by one reduction of rows m with scores s."""
     for step, value in in_order(out):
         if isinstance(step, Map) and step.code == "div" and step.columns[0] is None:
             joined = _softmax_of(step)
@@ -81,7 +82,7 @@ def _softmax_of(step: Map) -> Reduce | None:
 def _same_entries(total: Reduce, share: Reduce) -> bool:
     """Whether the weights are added up over the same entries, in all rows in which they are.
 
-    The other rows are rows that nobody needs.
+    Nobody needs the other rows.
     """
     entries = share.source
     same = np.array_equal(total.receiver[entries], share.receiver) and np.array_equal(total.edges[entries], share.edges)
@@ -89,6 +90,7 @@ def _same_entries(total: Reduce, share: Reduce) -> bool:
 
 
 def _without_tiny(value: Value) -> Value:
+    """The value that a tiny number was added to, if one was."""
     step = value.step
     if isinstance(step, Map) and step.code == "add" and all(own is None for own in step.columns):
         for one, other in (step.inputs, step.inputs[::-1]):
@@ -98,7 +100,7 @@ def _without_tiny(value: Value) -> Value:
 
 
 def _scores(weights: Value, share: Reduce) -> Value | None:
-    """The scores of exp(scores - highest), where the highest is that of the same receiver."""
+    """The scores, if the weights are exp(scores - shift) with one shift for each receiver; else None."""
     power = weights.step
     if not isinstance(power, Map) or power.code != "exp" or power.columns != [None]:
         return None
@@ -122,7 +124,7 @@ def _columns(columns: Columns | None, width: int) -> Columns:
 
 
 def _times(value: Value, matrix: Matrix) -> Value:
-    """The value times a matrix, multiplied as early as can be."""
+    """The value times a matrix, which is multiplied as early as possible."""
     step, width = value.step, matrix.shape[1]
     if step is None:
         if value.fixed:
@@ -149,7 +151,7 @@ def _times(value: Value, matrix: Matrix) -> Value:
 
 
 def _last(value: Value, matrix: Matrix) -> Value:
-    """The matrix is multiplied here."""
+    """Multiply by the matrix here: what comes before is not linear."""
     return _value(Linear([value], np.ascontiguousarray(matrix)), value, matrix.shape[1])
 
 
@@ -167,7 +169,7 @@ def _plus(value: Value, added: Value | None, matrix: Matrix, like: Value) -> Val
 
 
 def _spread(matrix: Matrix, columns: Columns | None, value: Value) -> Matrix:
-    """The matrix for all columns of a value of which a step reads only some, or one several times."""
+    """The matrix for all columns of a value, where a step reads only some of them, or one several times."""
     if columns is None:
         return matrix
     spread = np.zeros((value.width, matrix.shape[1]))
@@ -176,7 +178,10 @@ def _spread(matrix: Matrix, columns: Columns | None, value: Value) -> Matrix:
 
 
 def _by_group(matrix: Matrix, groups: Columns) -> tuple[Matrix, Columns, Columns]:
-    """The matrix side by side, once for each group of rows; the group of each of its columns, and its column before."""
+    """One copy of the matrix for each group of its rows, zero elsewhere, side by side.
+
+    Also, for each column of this: its group, and its column in the matrix.
+    """
     number, width = int(groups.max(initial=0)) + 1, matrix.shape[1]
     wide = np.zeros((len(matrix), number, width))
     wide[np.arange(len(matrix)), groups] = matrix
@@ -184,6 +189,7 @@ def _by_group(matrix: Matrix, groups: Columns) -> tuple[Matrix, Columns, Columns
 
 
 def _added_up(value: Value, groups: Columns) -> Value:
+    """The copies that `_by_group` made added up again."""
     width = int(groups.max()) + 1
     return value if value.width == width else _value(Fold([value], "sum", groups), value, width)
 
@@ -200,7 +206,7 @@ def _through_reduction(step: Reduce, value: Value, matrix: Matrix) -> Value:
 
 
 def _through_map(step: Map, value: Value, matrix: Matrix) -> Value:
-    """A factor or summand that is the same for all rows, or a factor for each group of columns."""
+    """Move the matrix before a factor or summand that all rows share, or before a factor for each group of columns."""
     width = matrix.shape[1]
     for i in (0, 1) if step.code in ("mul", "add") else (0,):
         row, own, other, theirs = step.inputs[i], step.columns[i], step.inputs[1 - i], step.columns[1 - i]
@@ -235,7 +241,10 @@ def _through_map(step: Map, value: Value, matrix: Matrix) -> Value:
 
 
 def _mark_whole_numbers(out: Value) -> None:
-    """Say of a comparison whether it compares whole numbers, such as degrees: they are computed without rounding."""
+    """Set the parameter of each comparison: whether it compares whole numbers, such as degrees, which are not rounded.
+
+    (Single precision is exact up to 2**24. Numbers given are below 2**20; results are not looked at.)
+    """
     whole: dict[int, bool] = {}
 
     def is_whole(value: Value) -> bool:

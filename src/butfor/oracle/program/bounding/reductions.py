@@ -1,4 +1,4 @@
-"""What arrives along edges, in a case: sums, maxima and minima. The reasons are at the head of the package."""
+"""One row of a sum, maximum or minimum over edges, in a case. The proof is at the head of the package."""
 
 from __future__ import annotations
 
@@ -63,17 +63,18 @@ __all__ = [
     "sums",
 ]
 
+# The status of an edit. `KEPT` is an excluded one: what it would change is kept as it is.
 FREE, MADE, KEPT = range(3)
 
 
 class Case(NamedTuple):
-    """What is made of the edits of an owner.
+    """Which of an owner's free edits are made; if not ``counted``, they are those marked in `CHOSEN`.
 
     Attributes:
         counted: whether only the number of edits is known, not which they are.
-        least, most: how many edits are made.
-        level: which hull of other owners' rows holds.
-        budget: how many edits are made in all, at most.
+        least, most: the number of edits; both are the same unless the case is a range.
+        level: the level at which hulls of other owners' rows are read.
+        budget: how many free edits are made in all, at most.
     """
 
     counted: bool
@@ -85,7 +86,7 @@ class Case(NamedTuple):
 
 @kernel
 def list_entries(t: Any, step: int, row: int, counted: bool) -> None:
-    """Which entries of a row are there in this case, and which may be."""
+    """List the entries of a row that are sure to be there in this case, and those that may be."""
     table, arriving, arrival = t[t[TABLE] :], place(t, step, ARRIVING), place(t, step, ARRIVAL)
     edges = place(t, step, EDGE)
     sure = maybe = 0
@@ -110,13 +111,13 @@ def list_entries(t: Any, step: int, row: int, counted: bool) -> None:
 
 @kernel
 def is_there(t: Any, step: int, entry: int) -> bool:
-    """Whether an entry is there before any edit."""
+    """Whether an entry that an edit toggles is there before any edit."""
     return t[t[PRESENT] + t[t[TABLE] + place(t, step, EDGE) + entry]] != 0
 
 
 @kernel
 def ends(t: Any, work: Any, step: int, entry: int, c: int, owner: int, wide: bool, level: int) -> tuple[float, float]:
-    """What an entry brings in a column."""
+    """The interval of what an entry brings in a column."""
     a, table = t[t[INPUT] + 3 * step], t[t[TABLE] :]
     source = table[place(t, step, SOURCE) + entry]
     low, high = read(t, a, source, owner, wide, level)
@@ -129,7 +130,7 @@ def ends(t: Any, work: Any, step: int, entry: int, c: int, owner: int, wide: boo
 
 @kernel
 def factor(t: Any, work: Any, step: int, entry: int, c: int, owner: int, wide: bool, level: int) -> tuple[float, float]:
-    """What multiplies it, or scores it."""
+    """The interval of an entry's factor in a sum, or of its score in a softmax."""
     b, m = t[t[INPUT] + 3 * step + 1], t[t[COLUMN] + 3 * step + 1]
     low, high = read(t, b, entry, owner, wide, level)
     j = t[t[START] + b] + entry * t[t[STRIDE] + b] + (c if m < 0 else t[t[TABLE] + m + c])
@@ -141,7 +142,7 @@ def factor(t: Any, work: Any, step: int, entry: int, c: int, owner: int, wide: b
 
 @called
 def sums(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool, case: Any, capacity: int) -> None:
-    """A row of sums; ``capacity`` bounds how many edits the cones of all entries have together."""
+    """A row of sums; ``capacity`` is Q, by `_capacity`."""
     low, high = (LOW, HIGH) if wide else (USUAL_LOW, USUAL_HIGH)
     value, a = t[t[OUT] + step], t[t[INPUT] + 3 * step]
     width = t[t[WIDTH] + value]
@@ -181,7 +182,7 @@ def sums(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool,
 def _most_change(
     t: Any, f: Any, work: Any, step: int, c: int, owner: int, case: Any, capacity: int, upwards: bool
 ) -> float:
-    """By how much entries can fall below what is usual, or rise above it, all together."""
+    """By how much all entries together can fall below their usual lower ends, or rise above their upper ends."""
     count, width = 0, t[t[WIDTH] + t[t[OUT] + step]]
     for k in range(t[SURE_COUNT] + t[MAYBE_COUNT]):
         entry = t[t[SURE] + k] if k < t[SURE_COUNT] else t[t[MAYBE] + k - t[SURE_COUNT]]
@@ -207,7 +208,7 @@ def _most_change(
 
 @kernel
 def _kept_falls(t: Any, f: Any, kept: int, width: int, levels: int, count: int) -> int:
-    """Add increments that were kept to those of a column. Returns how many."""
+    """Append the increments of an entry that were kept; return how many."""
     if f[kept] == 0.0:
         return 0
     for j in range(levels):
@@ -217,7 +218,7 @@ def _kept_falls(t: Any, f: Any, kept: int, width: int, levels: int, count: int) 
 
 @called
 def keep_falls(t: Any, f: Any, work: Any, step: int, row: int, levels: int) -> None:
-    """Keep by how much each entry can fall and rise, where that is the same in all cases of the owner."""
+    """Keep the increments of each entry's falls and rises, where these are the same in all cases of the owner."""
     a, width, table = t[t[INPUT] + 3 * step], t[t[WIDTH] + t[t[OUT] + step]], t[t[TABLE] :]
     arriving, arrival = place(t, step, ARRIVING), place(t, step, ARRIVAL)
     for k in range(table[arriving + row], table[arriving + row + 1]):
@@ -240,13 +241,13 @@ def keep_falls(t: Any, f: Any, work: Any, step: int, row: int, levels: int) -> N
                 if known_falls:
                     _increments(falls, levels)
                 for level in range(levels):
-                    # What is not known may fall as far as it likes, by one edit.
+                    # One edit may make an unknown entry fall without limit.
                     f[kept + (upwards * levels + level) * width + c] = falls[level] if known_falls else -np.inf
 
 
 @kernel
 def _increments(falls: Any, levels: int) -> None:
-    """From rising values for 1, 2, 3 edits to the increments of their concave hull, with their signs turned."""
+    """Turn D(1), D(2), D(3), which never fall, into the increments of their concave hull, with their signs turned."""
     reached = 0.0
     for j in range(levels):
         step = 0.0
@@ -260,7 +261,7 @@ def _increments(falls: Any, levels: int) -> None:
 def _with_toggled(
     t: Any, f: Any, work: Any, step: int, c: int, owner: int, wide: bool, case: Any, x: float, y: float
 ) -> tuple[float, float]:
-    """The ends of a sum in a case that is only a number of edits."""
+    """The ends of a sum, from those without free edits of the owner, in a case that is only a number of edits."""
     for upwards in (False, True):
         for k in range(t[OPEN_COUNT]):
             f[t[EFFECT] + k] = 0.0
@@ -271,7 +272,7 @@ def _with_toggled(
             slot = t[t[SLOT] + t[t[EDIT_OF] + t[t[TABLE] + place(t, step, EDGE) + entry]]]
             brought = last if upwards else first
             effect = -brought if there else brought
-            # The smallest are looked for, so what raises a sum is turned.
+            # Only smallest effects are looked for, so for the upper end the signs are turned.
             f[t[EFFECT] + slot] += -effect if upwards else effect
             if np.isnan(f[t[EFFECT] + slot]):
                 f[t[EFFECT] + slot] = -np.inf
@@ -288,7 +289,7 @@ def _with_toggled(
 
 @called
 def extremes(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool, case: Any, capacity: int) -> None:
-    """A row of maxima or minima."""
+    """A row of maxima or minima; ``capacity`` is Q, by `_capacity`."""
     low, high = (LOW, HIGH) if wide else (USUAL_LOW, USUAL_HIGH)
     value = t[t[OUT] + step]
     width = t[t[WIDTH] + value]
@@ -311,9 +312,9 @@ def extremes(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: b
 
 @kernel
 def _extremes_again(t: Any, work: Any, step: int, row: int, owner: int) -> bool:
-    """What is not as in the base: columns whose extreme is gone, and entries that came; False where that is not enough.
+    """The base, with only those columns computed again whose extreme is deleted or exceeded by an added entry.
 
-    It is not where the base has no entry, is not a single row, or entries are the owner's own rows.
+    False where all have to be: base or case has no entry, numbers are not single, or an entry is the owner's own row.
     """
     a, value, table = t[t[INPUT] + 3 * step], t[t[OUT] + step], t[t[TABLE] :]
     width, turned = t[t[WIDTH] + value], t[t[CODE] + step] == AMIN
@@ -341,7 +342,7 @@ def _extremes_again(t: Any, work: Any, step: int, row: int, owner: int) -> bool:
         first, last = work[al, i : i + width], work[ah, i : i + width]
         for c in range(width):
             single &= first[c] == last[c] and np.isfinite(first[c])
-            # A column whose extreme goes, or may be another one from now on, is looked for anew.
+            # The extreme is deleted, or a more extreme entry is added: this column is computed again.
             beyond = not there and (first[c] < before[c] if turned else first[c] > before[c])
             if first[c] == before[c] or beyond:
                 extreme[c] = np.nan
@@ -361,7 +362,7 @@ def _extremes_again(t: Any, work: Any, step: int, row: int, owner: int) -> bool:
 
 @kernel
 def _usual_extremes(t: Any, work: Any, step: int, o: int, owner: int, low: int, high: int) -> None:
-    """Whole rows at a time, where all entries are as usual."""
+    """A row of extremes where all entries are sure to be there and as usual: whole rows at a time, which is quicker."""
     a, width, turned = t[t[INPUT] + 3 * step], t[t[WIDTH] + t[t[OUT] + step]], t[t[CODE] + step] == AMIN
     least, most = work[low, o : o + width], work[high, o : o + width]
     for c in range(width):
@@ -390,7 +391,7 @@ def _usual_extremes(t: Any, work: Any, step: int, o: int, owner: int, low: int, 
 
 @kernel
 def most_lost(t: Any, f: Any, step: int, case: Any) -> int:
-    """How many of the entries that may be there can be gone."""
+    """How many of the entries that are there before any edit can be deleted in a case, at most."""
     there = at_once = 0
     for k in range(t[OPEN_COUNT]):
         f[t[EFFECT] + k] = 0.0
@@ -408,7 +409,7 @@ def _extreme(
     t: Any, f: Any, work: Any, step: int, c: int, owner: int, wide: bool, case: Any, capacity: int,
     lost: int, empty: float, turned: bool,
 ) -> tuple[float, float]:  # fmt: skip
-    """The ends of a maximum; of a minimum, all signs turned."""
+    """The ends of a maximum; if ``turned``, of a minimum, as the maximum of numbers with their signs turned."""
     sure, count = t[SURE_COUNT], 0
     certain, worst, highest = -np.inf, np.inf, -np.inf
     usual, wides = f[t[FALL] :], f[t[WEIGHT] :]
@@ -428,11 +429,11 @@ def _extreme(
             usual[count], wides[count] = -before[0], -after[0]
             count += 1
     changed = capacity if wide else 0
-    # First among those that are sure to be there, then among all of which some may be lost.
+    # First among entries that are sure to be there, then among all, of which some may be deleted.
     certain = max(certain, -rank(usual, min(sure, count), changed + 1))
     certain = max(certain, -rank(wides, count, lost + 1))
     certain = max(certain, -rank(usual, count, changed + lost + 1))
     if sure == 0 and count - lost <= 0:
-        # Perhaps nothing is left.
+        # All entries may be gone.
         certain, highest = min(worst, empty), max(highest, empty)
     return known(certain, highest)

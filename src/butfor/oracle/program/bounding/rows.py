@@ -1,11 +1,12 @@
-"""A row of each kind of step but reductions, on intervals.
+"""One row of each kind of step except reductions, on intervals.
 
-All numbers of a program stand in each row of ``work``:
+``work`` has a column for every number of the program, and these rows:
 
-- `BASE`, `BASE_HIGH`: their ends if no free edit is made; of numbers that no edit changes only the first;
-- `USUAL_LOW`, `USUAL_HIGH`: their ends in the case that is computed just now, with rows of other owners as in the base;
-- `LOW`, `HIGH`: the same with rows of other owners in their hulls;
-- `HULL_LOW`, `HULL_HIGH`, and some rows behind each: the hulls of all cases with at most 0, 1, 2 ... edits.
+- `BASE`, `BASE_HIGH`: the lower and upper ends if no free edit is made; what no edit changes is only in `BASE`;
+- `USUAL_LOW`, `USUAL_HIGH`: the ends in the case that is being computed, with rows of other owners as in the base;
+- `LOW`, `HIGH`: the same with rows of other owners in their hulls (*wide*);
+- `HULL_LOW`, `HULL_HIGH`, each the first of `LEVELS` rows: the hulls of all cases with at most 0, 1, 2 and any number
+  of the owner's edits.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ __all__ = [
     "read", "row",
 ]  # fmt: skip
 
-# How many edits hulls tell apart: 0, 1, 2, and any number.
+# There are hulls for at most 0, 1, 2 and any number of edits.
 LEVELS = 4
 
 BASE, BASE_HIGH, USUAL_LOW, USUAL_HIGH, LOW, HIGH, HULL_LOW = range(7)
@@ -53,7 +54,7 @@ NUM_WORK = HULL_HIGH + LEVELS
 
 @kernel
 def read(t: Any, value: int, row: int, owner: int, wide: bool, level: int) -> tuple[int, int]:
-    """The rows of ``work`` in which the ends of a value's row stand, for an owner who reads it."""
+    """The rows of ``work`` that have the lower and upper ends of a value's row, for an owner who reads it."""
     first = t[t[FIRST] + value]
     if first < 0:
         return BASE, BASE
@@ -118,7 +119,7 @@ def _map(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool,
 
 @kernel
 def _linear(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool, level: int) -> None:
-    """The middle times the matrix, and half the width times its absolute values."""
+    """The midpoints times the matrix, plus or minus half the widths times its absolute values."""
     low, high = (LOW, HIGH) if wide else (USUAL_LOW, USUAL_HIGH)
     value, a = t[t[OUT] + step], t[t[INPUT] + 3 * step]
     width, inner, at = t[t[WIDTH] + value], t[t[WIDTH] + a], t[MATRIX] + place(t, step, flat.MATRIX)
@@ -147,7 +148,7 @@ def _linear(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bo
 
 @kernel
 def _linear_again(t: Any, f: Any, work: Any, step: int, row: int, owner: int) -> bool:
-    """The product of what is not as in the base, added to the base; False where the base is not a single row."""
+    """The base plus the matrix times what differs from the base; False unless all are single numbers."""
     value, a = t[t[OUT] + step], t[t[INPUT] + 3 * step]
     width, inner, at = t[t[WIDTH] + value], t[t[WIDTH] + a], t[MATRIX] + place(t, step, flat.MATRIX)
     o, i = t[t[START] + value] + row * width, t[t[START] + a] + row * t[t[STRIDE] + a]
@@ -223,7 +224,7 @@ def _fold(t: Any, work: Any, step: int, row: int, owner: int, wide: bool, level:
 
 @kernel
 def _copy(t: Any, work: Any, step: int, row: int, owner: int, wide: bool, level: int) -> None:
-    """Rows of other values: gathers and concatenations."""
+    """Gathers and concatenations: the row is a row of another value."""
     low, high = (LOW, HIGH) if wide else (USUAL_LOW, USUAL_HIGH)
     value = t[t[OUT] + step]
     width = t[t[WIDTH] + value]

@@ -1,9 +1,11 @@
-"""Every set of at most so many edits is bounded, or handed over to be tried.
+"""Branch and bound over all sets of at most so many edits: each is pruned, or handed over to be tried.
 
-Edits are decided in a given order: made first, then kept. Before anything is decided, all sets that are left are
-bounded together; a branch in which none can reach the goal is left. What is handed over is a set whose own scores may
-reach the goal, and where one edit is left to choose, all sets that it may complete. An edit that is cut off from the
-target by those that are made is passed over: without it the set does the same, and is smaller.
+Edits are decided in a given order: each is made first, and excluded (`KEPT`) after that. Before each decision all sets
+of the branch are bounded together, and if none can reach the goal, the search backtracks. It hands over the set of
+edits that are made if its own scores may reach the goal, and, where only one more edit may be made, this set with each
+free edit. An edit that the made ones cut off from the target is passed over: without it the set has the same scores,
+and is smaller. An edit is also passed over if a set of the full size that contains it would cost too much, so smaller
+sizes must have been searched before. The head of the package has the proof.
 """
 
 from __future__ import annotations
@@ -47,22 +49,22 @@ from butfor.oracle.program.kernels.flat import called, jit, kernel
 
 __all__ = ["BOUNDED", "CANDIDATES", "PREFIXES", "Found", "search"]
 
-# How far scores of single precision may be off, relative to their size, with room to spare.
+# How far scores in single precision may be off, relative to the largest score: generous, but not proved.
 ROUNDING = 1e-4
 
-# What `Found.numbers` holds: how many prefixes and candidates there are, and how often something was bounded.
+# What `Found.numbers` holds: how many prefixes and candidates there are, and how many families were bounded.
 PREFIXES, CANDIDATES, BOUNDED = range(3)
 
 
 class Found(NamedTuple):
-    """What is to be tried: each prefix with each of its candidates.
+    """The sets that are to be tried: each prefix together with one of its candidates.
 
     Attributes:
-        prefixes: edits, and -1 behind them.
+        prefixes: one a row: its edits, padded with -1.
         pointers: the candidates of prefix ``i`` are those from pointers[i] to pointers[i + 1].
         candidates: edits.
-        numbers: see above.
-        margins: one number, what the margin is at least, where only that is asked for.
+        numbers: counts, in the order of the constants above.
+        margins: one number, a lower bound of the margin, where only that is asked for.
     """
 
     prefixes: Any
@@ -74,7 +76,10 @@ class Found(NamedTuple):
 
 @kernel
 def _margin(t: Any, work: Any, low: int, high: int, every: bool) -> float:
-    """The margin, the least of the differences of scores or the largest, less what rounding of the scores may hide."""
+    """A lower bound of the margin, less room for rounding; -inf where it is unknown.
+
+    The margin is the least difference of scores if ``every``, else the largest.
+    """
     o = t[OUT_START]
     margin, score = work[low, o], 0.0
     for c in range(1, t[OUT_WIDTH]):
@@ -87,7 +92,7 @@ def _margin(t: Any, work: Any, low: int, high: int, every: bool) -> float:
 
 @called
 def _mark_live(t: Any) -> None:
-    """Mark all units that the target still depends on."""
+    """Mark all units that the target still depends on: those that it reads, directly or not, without a deleted edge."""
     t[CLOCK] += 1
     now, queue, live, count, done = t[CLOCK], t[t[QUEUE] :], t[t[LIVE] :], 1, 0
     queue[0] = t[LAST_UNIT]
@@ -106,6 +111,7 @@ def _mark_live(t: Any) -> None:
 
 @kernel
 def _is_live(t: Any, edit: int) -> bool:
+    """Whether the target still depends on an owner of the edit."""
     for k in range(t[t[OWNERS_FROM] + edit], t[t[OWNERS_FROM] + edit + 1]):
         owner = t[t[OWNERS] + k]
         for j in range(t[t[UNITS_FROM] + owner], t[t[UNITS_FROM] + owner + 1]):
@@ -116,7 +122,7 @@ def _is_live(t: Any, edit: int) -> bool:
 
 @kernel
 def _hand_over(t: Any, found: Any, length: int) -> None:
-    """Close the list of candidates of a prefix."""
+    """Hand over the first ``length`` made edits as a prefix; its candidates were put before."""
     number = found.numbers[PREFIXES]
     for k in range(found.prefixes.shape[1]):
         found.prefixes[number, k] = t[t[PICKED] + k] if k < length else -1
@@ -132,7 +138,10 @@ def _put_candidate(found: Any, edit: int) -> None:
 
 @kernel
 def _follow(t: Any, f: Any, found: Any, left: int, room: float) -> int:
-    """The position of the edit to decide next; -1 where there is none. Where one edit is left, all are handed over."""
+    """The position of the edit to decide next; -1 if there is none.
+
+    If only one more edit may be made, all that may be are handed over as candidates instead.
+    """
     _mark_live(t)
     depth = t[DEPTH]
     chosen = -1
@@ -149,7 +158,7 @@ def _follow(t: Any, f: Any, found: Any, left: int, room: float) -> int:
 
 @kernel
 def _make(t: Any, chosen: int) -> None:
-    """Make an edit, and keep those that were passed over."""
+    """Branch: make an edit, and exclude those that were passed over."""
     depth, order = t[DEPTH], t[t[ORDER] :]
     for p in range(t[t[NEXT] + depth], chosen):
         set_status(t, order[p], KEPT)
@@ -161,7 +170,7 @@ def _make(t: Any, chosen: int) -> None:
 
 @kernel
 def _leave(t: Any) -> None:
-    """All that begins with the edits that are made is done: the last of them is kept from now on."""
+    """Backtrack: free what was excluded in this branch, and exclude the last edit that was made."""
     depth, order = t[DEPTH], t[t[ORDER] :]
     for p in range(t[t[FREE_FROM] + depth], t[t[NEXT] + depth]):
         set_status(t, order[p], FREE)
@@ -177,9 +186,10 @@ def _leave(t: Any) -> None:
 def search(
     t: Any, f: Any, work: Any, found: Any, size: int, limit: float, needed: float, every: bool, most_bounded: int
 ) -> None:
-    """Go on until all is done, so much was bounded, or there is no room for what is to be tried.
+    """Search on until all is done, ``most_bounded`` families were bounded, or ``found`` has no more room.
 
-    With nothing to go on for, only the margin is bounded: one entry for all keeps the time to compile short.
+    If ``most_bounded`` is 0, only the margin is bounded. (A second entry to the compiled code would double the time to
+    compile.)
     """
     found.numbers[:] = 0
     if most_bounded == 0:

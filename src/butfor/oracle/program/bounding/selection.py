@@ -1,4 +1,4 @@
-"""The smallest of some numbers, in time proportional to their count."""
+"""The smallest of some numbers without sorting all of them; values are reordered in place."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from butfor.oracle.program.kernels.flat import called, kernel
 
 __all__ = ["largest", "rank", "smallest", "smallest_of_some"]
 
-# Up to here a simple search is as quick.
+# So few are found as quickly by looking for one after the other.
 FEW = 4
 
 
 @called
 def smallest(values: Any, count: int, number: int) -> float:
-    """The sum of the ``number`` smallest values, which are then the first."""
+    """The sum of the ``number`` smallest values, which are moved to the front."""
     number = min(number, count)
     if number <= FEW:
         for n in range(number):
@@ -33,7 +33,7 @@ def smallest(values: Any, count: int, number: int) -> float:
 
 @kernel
 def _select(values: Any, count: int, number: int) -> None:
-    """Quickselect: the ``number`` smallest come first, in any order."""
+    """Quickselect: move the ``number`` smallest to the front, in any order."""
     first, last = 0, count - 1
     while first < last:
         middle = (first + last) // 2
@@ -59,7 +59,7 @@ def _select(values: Any, count: int, number: int) -> None:
 
 @kernel
 def smallest_of_some(values: Any, count: int, least: int, most: int) -> float:
-    """The smallest sum of at least ``least`` and at most ``most`` values."""
+    """The smallest sum of ``least`` to ``most`` of the values."""
     negative = 0
     for k in range(count):
         negative += values[k] < 0.0

@@ -1,4 +1,4 @@
-"""What Python sees of bounds and of the search that prunes with them."""
+"""What Python sees of the bounds and of the branch and bound search that uses them."""
 
 from __future__ import annotations
 
@@ -25,31 +25,33 @@ if TYPE_CHECKING:
 
 __all__ = ["Bounding", "ProgramSieve"]
 
-# How much is handed over at once.
+# How many prefixes and candidates are handed over at once.
 MOST_PREFIXES = 1024
 MOST_CANDIDATES = 16_384
 
-# Numbers that are kept so that they need not be computed for every case: bounds the memory.
+# How many falls of entries are kept instead of being computed for every case: limits the memory.
 MOST_KEPT = 8_000_000
 
+# The status of an edit, as in `reductions.py`; `KEPT` is an excluded one.
 FREE, MADE, KEPT = range(3)
 
 
 class Bounding:
-    """The program of a target, bounded over families of graphs. One search at a time may use it.
+    """Bounds on the program of a target over families of graphs. Only one search at a time may use it.
 
     Args:
         out: the program's scores.
         row: the row of the target.
-        pairs: combinations of scores, one a row.
-        every: whether the margin is the least of these combinations; else it is the largest.
+        pairs: differences of scores, one a row.
+        every: whether the margin is the least of these, so that every one must be positive for the goal not to be
+            reached; else it is the largest.
         present: which edge columns are there before any edit.
         edit_of: the edit that toggles each column; -1 for none.
         num_edits: how many edits there are.
         changes: the features that edits set.
 
     Raises:
-        TooLarge: it has too many rows that depend on too many edits.
+        TooLarge: too many entries depend on too many edits.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class Bounding:
         num_edits: int,
         changes: Changes,
     ) -> None:
-        # The scores themselves say how much rounding may hide.
+        # The scores are bounded beside their differences: the largest says how much room rounding needs.
         combined = np.concatenate([pairs, np.eye(pairs.shape[1])])
         layout, units = units_of(prepared(out, combined), row, present, edit_of, num_edits, changes)
         self.every = every
@@ -75,7 +77,7 @@ class Bounding:
         self.t[[tables.OUT_WIDTH, tables.NUM_SCORES]] = pairs.shape
 
     def least_margin(self, made: Sequence[int], free: NDArray[np.int64], most: int) -> float:
-        """What the margin is at least after some edits and at most ``most`` of the free ones."""
+        """A lower bound of the margin after the edits in ``made`` and at most ``most`` of the free ones."""
         from butfor.oracle.program.bounding.search import search
 
         self._begin(free)
@@ -85,7 +87,7 @@ class Bounding:
         return float(found.margins[0])
 
     def _begin(self, free: NDArray[np.int64]) -> None:
-        """Only these edits are free, and nothing is known."""
+        """Free these edits, exclude all others, and mark everything as out of date."""
         t = self.t
         status, touched = t[tables.STATUS], t[tables.TOUCHED]
         t[status : status + t[tables.NUM_EDITS]] = KEPT
@@ -95,14 +97,16 @@ class Bounding:
 
 
 class ProgramSieve(Sieve):
-    """All sets of at most so many edits, those left out in which none can reach the goal.
+    """All sets of at most so many edits, except those that are proved not to reach the goal.
+
+    Where ``limit`` excludes edits, sets of fewer than ``size`` edits may be left out: search smaller sizes before.
 
     Args:
-        bounding: the program.
+        bounding: the bounds; nothing else may use them until the search is done.
         order: the edits in the order in which they are decided.
-        costs: what each of these costs.
-        size: how many of them at most.
-        limit: what they cost together at most.
+        costs: what each of these costs, in this order.
+        size: how many edits a set has at most.
+        limit: what a set costs at most.
         needed: sets with a larger margin do not reach the goal.
     """
 
@@ -126,7 +130,7 @@ class ProgramSieve(Sieve):
         self._found = _room(max(size - 1, 0), max(MOST_CANDIDATES, 2 * len(order) + 2))
 
     def next(self, most_bounded: int) -> Sieved:
-        """Go on for a while."""
+        """Search on until ``most_bounded`` families were bounded, enough was found, or all is done."""
         from butfor.oracle.program.bounding.search import BOUNDED, CANDIDATES, PREFIXES, search
 
         one, found = self._bounding, self._found
@@ -209,9 +213,9 @@ def _packed(
 
 
 def _room_for_falls(layout: Layout, units: Units) -> tuple[NDArray[np.int64], int]:
-    """Where it is kept by how much each entry of a sum can fall or rise, and how much room that takes.
+    """For each entry of a sum, where it is kept by how much it can fall or rise (-1 for nowhere), and the room for all.
 
-    Only what other owners bring, unmultiplied, is the same in all cases of an owner.
+    Only of an entry that is a row of another owner, without a factor, is this the same in all cases.
     """
     flat, size = layout.flat, 0
     kept = np.full(layout.num_entries + 1, -1)

@@ -1,4 +1,4 @@
-"""Softmax in a case: weighted means of rows, with weights that are exponentials of scores."""
+"""One row of a softmax, in a case: weighted means of entries, with exponentials of scores as weights."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from butfor.oracle.program.kernels.flat import EDGE, SOURCE, called, kernel
 
 __all__ = ["softmax"]
 
-# How often an interval is halved.
+# Steps of a bisection.
 HALVINGS = 24
 
-# Sums closer to 0 than this share of their summands do not count as positive: weights may have vanished.
+# Sums smaller than this share of their summands do not count as positive: they may be what rounding left.
 LOST_DIGITS = 1e-9
 
 
 @called
 def softmax(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool, case: Any, capacity: int) -> None:
-    """A row of weighted means."""
+    """A row of weighted means; ``capacity`` is Q, by `_capacity`."""
     low, high = (LOW, HIGH) if wide else (USUAL_LOW, USUAL_HIGH)
     value = t[t[OUT] + step]
     width = t[t[WIDTH] + value]
@@ -77,12 +77,13 @@ def softmax(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bo
 
 @kernel
 def _entry(t: Any, k: int) -> int:
+    """Entry number ``k``: first those that are sure to be there, then those that may be."""
     return t[t[SURE] + k] if k < t[SURE_COUNT] else t[t[MAYBE] + k - t[SURE_COUNT]]
 
 
 @kernel
 def _weigh(t: Any, f: Any, work: Any, step: int, c: int, owner: int, wide: bool, case: Any) -> bool:
-    """The ends of each weight, usual and wide, all divided by the largest; whether they are known."""
+    """Compute the ends of each weight, usual and wide, all divided by the largest; False if one is unknown."""
     shift, weights = -np.inf, f[t[WEIGHT] :]
     for k in range(t[SURE_COUNT] + t[MAYBE_COUNT]):
         usual = factor(t, work, step, _entry(t, k), c, owner, False, 0)
@@ -102,7 +103,7 @@ def _weigh(t: Any, f: Any, work: Any, step: int, c: int, owner: int, wide: bool,
 def _brought(
     t: Any, work: Any, step: int, entry: int, c: int, owner: int, wide: bool, level: int, turned: bool
 ) -> float:
-    """The lower end of what an entry brings; turned, the upper end with its sign turned."""
+    """The lower end of what an entry brings; if ``turned``, the upper end with its sign turned."""
     a = t[t[INPUT] + 3 * step]
     source = t[t[TABLE] + place(t, step, SOURCE) + entry]
     low, high = read(t, a, source, owner, wide, level)
@@ -115,7 +116,7 @@ def _least_mean(
     t: Any, f: Any, work: Any, step: int, c: int, owner: int, wide: bool, case: Any, capacity: int,
     turned: bool,
 ) -> float:  # fmt: skip
-    """A lower bound of a weighted mean: the largest number that is confirmed."""
+    """A lower bound of a weighted mean, by bisection; if ``turned``, of the mean with its sign turned."""
     count = t[SURE_COUNT] + t[MAYBE_COUNT]
     least, most = np.inf, -np.inf
     total = weight = 0.0
@@ -153,7 +154,7 @@ def _is_single(t: Any, f: Any, count: int) -> bool:
 
 @kernel
 def _is_confirmed(t: Any, f: Any, step: int, wide: bool, case: Any, capacity: int, bound: float) -> bool:
-    """Whether Σ w (m - bound) is positive, whatever the case leaves open."""
+    """Whether Σ w (m - bound) is positive in the whole case, so that the mean exceeds ``bound``."""
     total = size = 0.0
     falling = 0
     for k in range(t[OPEN_COUNT]):
