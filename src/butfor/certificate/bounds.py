@@ -84,11 +84,15 @@ class Bounds:
         self._pairs = in_order(out)
         self._edit_of = np.append(edit_of, -1)
 
+    def ends(self, made: Bools, free: Bools, most: int) -> Interval:
+        """A lower and an upper bound of each column of the output."""
+        family = _Family(made, free, most, _Family(made, free & False, 0, None))
+        low, high = self._pass(family)[id(self.out)].hull
+        return low[0], high[0]
+
     def least(self, made: Bools, free: Bools, most: int) -> NDArray[np.float64]:
         """A lower bound of each column of the output."""
-        family = _Family(made, free, most, _Family(made, free & False, 0, None))
-        low: NDArray[np.float64] = self._pass(family)[id(self.out)].hull[0][0]
-        return low
+        return self.ends(made, free, most)[0]
 
     def exactly(self, made: Bools) -> NDArray[np.float64]:
         """The output after exactly these edits; NaN where a function is not known."""

@@ -34,6 +34,8 @@ RISING: dict[str, Callable[..., Any]] = {
 }
 RISING_FROM_0: dict[str, Callable[..., Any]] = {"sqrt": np.sqrt, "log": np.log, "log1p": np.log1p}
 FALLING_FROM_0: dict[str, Callable[..., Any]] = {"rsqrt": lambda x: 1 / np.sqrt(x)}
+# Numbers closer than this, relative to their size, may compare either way once a model has rounded them.
+NEAR = 1e-5
 COMPARED: dict[str, Callable[..., Any]] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
 }  # fmt: skip
@@ -86,11 +88,14 @@ def _image(code: str, parameters: tuple[float, ...], given: list[Interval]) -> I
         return _where((a >= 0) & (c == d), (np.minimum(*ends), np.maximum(*ends)))
     if code == "where":
         return _chosen(given)
-    if code in COMPARED or code in TESTED:
-        # Decided only where all arguments are single numbers; otherwise both are possible. No room for rounding.
-        single = (a == b) & (c == d)
-        truth = COMPARED[code](a, c) if code in COMPARED else TESTED[code](a)
-        return np.where(single, truth, 0.0), np.where(single, truth, 1.0)
+    if code in TESTED:
+        return np.where(a == b, TESTED[code](a), 0.0), np.where(a == b, TESTED[code](a), 1.0)
+    if code in COMPARED:
+        # Decided only where no rounding could turn it, or where single numbers are infinite; otherwise both count.
+        room = NEAR * (1 + np.maximum(np.abs(a), np.abs(b)) + np.maximum(np.abs(c), np.abs(d)))
+        infinite = (a == b) & (c == d) & (np.isinf(a) | np.isinf(c))
+        decided = infinite | (b + room < c) | (a - room > d)
+        return np.where(decided, COMPARED[code](a, c), 0.0), np.where(decided, COMPARED[code](a, c), 1.0)
     if code in ("logical_not", "bitwise_not"):
         return np.where((a == 0) & (b == 0), 1.0, 0.0), np.where((a > 0) | (b < 0), 0.0, 1.0)
     return np.full_like(a, -np.inf), np.full_like(b, np.inf)

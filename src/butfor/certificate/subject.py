@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Subject", "listed"]
 
-# Room for the rounding of scores in single precision, relative to 1 + the largest score of the intact graph.
+# Room for the rounding of scores in single precision, relative to 1 + the largest score that the edits may lead to.
 SLACK = 1e-4
 
 
@@ -33,10 +33,10 @@ class Subject:
         costs: of each edit.
         below: sets that cost less are to be ruled out.
         max_edits: the size of the largest set that is allowed.
-        bounds: on the differences of scores that decide whether the goal is reached.
+        bounds: on the differences of scores that decide whether the goal is reached, and on the scores behind them.
         pairs: these differences, one a row.
-        need: a difference that exceeds this keeps its class from the goal, with room for rounding.
-        every: whether every difference has to fall to ``need`` to reach the goal, as for a wanted class; else one is
+        lead: how far below 0 a difference has to fall.
+        every: whether every difference has to fall that far to reach the goal, as for a wanted class; else one is
             enough.
     """
 
@@ -45,7 +45,7 @@ class Subject:
     max_edits: int
     bounds: Bounds
     pairs: NDArray[np.float64]
-    need: float
+    lead: float
     every: bool
 
     @classmethod
@@ -58,12 +58,13 @@ class Subject:
         edits, goal = problem.edits, problem.goal
         pairs = goal.pairs(problem.predictor.num_classes, problem.before)
         # Only the rows that the target needs.
-        out, row = Restrictable(differences(problem.predictor, edits, pairs)).of(0, np.arange(len(edits.edit_of)))
+        # The scores themselves say how much rounding may hide.
+        combined = np.concatenate([pairs, np.eye(pairs.shape[1])])
+        out, row = Restrictable(differences(problem.predictor, edits, combined)).of(0, np.arange(len(edits.edit_of)))
         assert row == 0
-        slack = SLACK * (1 + float(problem.logits.abs().max()))
         largest = len(edits) if edits.max_edits is None else edits.max_edits
         bounds = Bounds(out, edits.edit_of, len(edits))
-        return cls(edits.costs, below, largest, bounds, pairs, slack - goal.lead, goal.wanted is not None)
+        return cls(edits.costs, below, largest, bounds, pairs, goal.lead, goal.wanted is not None)
 
     def most(self, made: Sequence[int], free: NDArray[np.int64]) -> int:
         """How many free edits a set that is to be ruled out can contain beside ``made``, at most."""
@@ -81,12 +82,15 @@ class Subject:
 
     def is_bounded(self, made: Sequence[int], free: NDArray[np.int64]) -> bool:
         """Whether a bound rules out all sets of ``made`` and some free edits that are to be ruled out."""
-        least = self.bounds.least(self._mask(made), self._mask(free), self.most(made, free))
-        return bool((least > self.need).any() if self.every else (least > self.need).all())
+        low, high = self.bounds.ends(self._mask(made), self._mask(free), self.most(made, free))
+        count = len(self.pairs)
+        score = float(np.maximum(np.abs(low), np.abs(high))[count:].max())
+        clear = low[:count] > SLACK * (1 + score) - self.lead
+        return bool(clear.any() if self.every else clear.all())
 
     def exactly(self, made: Sequence[int]) -> NDArray[np.float64]:
         """The differences of scores after these edits, by the program."""
-        return self.bounds.exactly(self._mask(made))
+        return self.bounds.exactly(self._mask(made))[: len(self.pairs)]
 
     def _mask(self, edits: Sequence[int] | NDArray[np.int64]) -> NDArray[np.bool_]:
         mask = np.zeros(len(self.costs) + 1, dtype=bool)
