@@ -174,7 +174,7 @@ class Oracle(ABC):
     ) -> Sieve | None:
         """All sets of at most ``size`` edits that may have a margin of at most ``needed``; None where all might.
 
-        The edits are decided in the given order, and a set costs no more than ``limit``. A set may be left out that does
+        Edits are decided in the given order, and a set costs no more than ``limit``. A set may be left out that does
         what a smaller one does, or that is smaller than ``size`` where there is a limit: whoever asks has covered the
         smaller sizes before. The margin is as in `margin_bound`.
         """
