@@ -44,6 +44,7 @@ def certified(session: butfor.Session, target: int) -> butfor.Counterfactual:
     return session.explain(target, method, budget=butfor.Budget(evaluations=None, seconds=5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["GCN", *(pytest.param(name, marks=pytest.mark.slow) for name in MODELS if name != "GCN")]
 )

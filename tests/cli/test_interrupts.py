@@ -99,6 +99,7 @@ def test_ctrl_c_elsewhere(rings: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     assert not (rings / "new").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_real_signal(rings: Path, tmp_path: Path, number: int, code: int) -> None:
     path = tmp_path / "cfs.jsonl"

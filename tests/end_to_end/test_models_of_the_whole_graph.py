@@ -26,6 +26,7 @@ from votes import path
 SPARSE = pytest.mark.filterwarnings("ignore:Sparse")
 
 
+@pytest.mark.slow
 @SPARSE
 @pytest.mark.parametrize("name", GLOBAL)
 def test_what_sees_all_nodes_is_searched_on_the_whole_graph(name: str) -> None:
@@ -147,6 +148,7 @@ class OneByOne(Question):
         return np.concatenate([super(OneByOne, self).outputs(chosen[[row]]) for row in range(len(chosen))])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "layer"), CASES)
 def test_nothing_false_is_answered_or_proved(name: str, layer: bool) -> None:
     acts = tuple(Cut((edge,)) for edge in edges_of(DATA, directed=False))

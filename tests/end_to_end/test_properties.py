@@ -66,6 +66,7 @@ def predict(graph: nx.Graph, name: str, seed: int) -> torch.Tensor:
         return build(name, seed)(data.x, data.edge_index)
 
 
+@pytest.mark.slow
 @quick
 @given(problems(), st.sampled_from(METHODS))
 def test_no_invalid_counterfactual(problem, method) -> None:
@@ -83,6 +84,7 @@ def test_no_invalid_counterfactual(problem, method) -> None:
             assert int(after.argmax()) == result.after.label != result.before.label
 
 
+@pytest.mark.slow
 @quick
 @given(problems(), st.randoms(use_true_random=False))
 def test_protected_edges_stay(problem, random) -> None:

@@ -86,6 +86,7 @@ def butfor(site: Path, cwd: Path, *lines: str) -> list[tuple[int, str, str]]:
     return [tuple(json.loads(line)) for line in python(site, COMMANDS, *lines, cwd=cwd).splitlines()]
 
 
+@pytest.mark.slow
 @elsewhere
 def test_the_method_passes_the_contract_and_is_in_the_list_of_all_tests(site: Path) -> None:
     told = python(
@@ -97,6 +98,7 @@ def test_the_method_passes_the_contract_and_is_in_the_list_of_all_tests(site: Pa
     assert told == "first-edge FirstEdge(chunk=16)\n"
 
 
+@pytest.mark.slow
 def test_method_and_loader_work_on_the_command_line(site: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.edges").write_text("0 1\n1 2\n2 3\n3 4\n4 5\n5 0\n")
     search = "--nodes all --method first-edge --chunk 4 --quiet"
@@ -127,6 +129,7 @@ def test_method_and_loader_work_on_the_command_line(site: Path, tmp_path: Path) 
     assert told[-1][2].strip() == "error: chunk is 0; give at least 1"
 
 
+@pytest.mark.slow
 @elsewhere
 def test_without_the_package_neither_method_nor_dataset_is_known(tmp_path: Path) -> None:
     method, dataset = butfor(tmp_path, tmp_path, "explain --method first-edge", "datasets toy-ring")

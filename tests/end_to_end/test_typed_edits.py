@@ -17,6 +17,7 @@ OTHERS = [(kind, what) for kind in ENCODERS for what in TASKS if kind != "attrib
 CASES = [*SOME, *(pytest.param(*case, marks=pytest.mark.slow) for case in OTHERS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edits", EDITS)
 @pytest.mark.parametrize(("kind", "what"), CASES)
 def test_exact_proves_what_brute_force_finds(kind: str, what: str, edits: str) -> None:

@@ -26,6 +26,7 @@ def test_exact_proves_what_brute_force_finds(kind: str, seed: int) -> None:
     check_proved(question, question.clear, Exact(all_smallest=True))
 
 
+@pytest.mark.slow
 def test_the_random_questions_are_worth_asking() -> None:
     known = [truth for kind in KINDS for seed in SEEDS for truth in typed_case(kind, seed).clear]
     assert len(known) > 100
@@ -81,6 +82,7 @@ def test_a_subgraph_explainer_is_refused_where_it_has_no_layer_to_mask() -> None
 # A larger graph.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["SAGE", "GAT", "GraphConv", "HGT", "RGCN", "to_hetero"])
 def test_the_neighbourhood_gives_the_scores_of_the_whole_graph(kind: str) -> None:
     data = library(7, sizes=(40, 40, 40), edges=(45, 25, 30))
@@ -106,6 +108,7 @@ def test_the_neighbourhood_gives_the_scores_of_the_whole_graph(kind: str) -> Non
     assert sorted(sizes)[len(sizes) // 2] < (90 if kind == "RGCN" else 30)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["SAGE", "HGT"])
 def test_answers_on_a_larger_graph_hold_when_the_edges_are_deleted_by_hand(kind: str) -> None:
     data = library(7, sizes=(40, 40, 40), edges=(45, 25, 30))

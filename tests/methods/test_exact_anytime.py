@@ -236,6 +236,7 @@ def test_exact_has_an_answer_wherever_greedy_has_one(name: str, budget: int) -> 
 LONG = ("cf-gnn", "prbcd", "grbcd", "remove-subgraph")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in ALL])
 def test_any_method_may_find_the_incumbent(name: str) -> None:
     method = replace(EVERY, incumbent=ALL[name])

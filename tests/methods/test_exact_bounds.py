@@ -183,6 +183,7 @@ def nearly_equal(seed: int, size: float, layers: int) -> tuple[GCN, Data]:
     return model, data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layers", [1, 2])
 def test_bounds_leave_room_for_the_rounding_of_large_scores(layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In float64 no set reaches the goal, in float32 some do: the model's word counts, and bounds must not deny it.

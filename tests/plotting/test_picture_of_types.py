@@ -56,6 +56,7 @@ def library(*, both_ways: bool) -> HeteroData:
     return data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("both_ways", [False, True])
 def test_nodes_look_like_their_type(both_ways: bool) -> None:
     data = library(both_ways=both_ways)

@@ -67,6 +67,7 @@ def lived() -> tuple[nn.Module, Data]:
     return model, data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
     [butfor.Exact(), butfor.Greedy(width=2), butfor.CFGNN(epochs=3), butfor.RemoveSubgraph(size=2, epochs=3)],

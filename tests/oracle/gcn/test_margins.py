@@ -251,6 +251,7 @@ def truths(seed: int) -> Iterator[tuple[Made, int, int | None]]:
             yield case, problem.target[0], int(size[margins < 0].min()) if (margins < 0).any() else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", [None, as_if_goal_were_far])
 def test_search_that_trusts_it_finds_the_smallest(
     broken: Callable[..., float | None] | None, monkeypatch: pytest.MonkeyPatch

@@ -53,6 +53,7 @@ def difference(oracle: ProgramOracle, edits: Edits, sets: np.ndarray) -> float:
     return float(np.abs(values(oracle, edits, sets) - truth).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "directed", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["undirected", "directed"]
 )

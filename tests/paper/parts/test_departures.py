@@ -28,6 +28,7 @@ def test_each_departure_is_one_switch() -> None:
         assert len(changed) == (label not in ("departures/paper", "departures/code"))
 
 
+@pytest.mark.slow
 @pytest.mark.published
 def test_each_of_the_five_departures_is_switched_on_and_off(variants: Done) -> None:
     rows = table(variants.folder, "departures")

@@ -12,6 +12,7 @@ from reproduction import METHODS, NAMES, Done, table
 pytestmark = pytest.mark.published
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("figure", "methods"),
     [

@@ -14,6 +14,7 @@ from reproduction import METHODS, Done, Published, markdown, nodes_of, table
 pytestmark = pytest.mark.published
 
 
+@pytest.mark.slow
 def test_t_tests_are_welch_s_and_paired_on_the_nodes_both_solve(run: Done, published: Published) -> None:
     rows = table(run.folder, "significance")
     baselines = ["random", "1hop", "rm-1hop"]
