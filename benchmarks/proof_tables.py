@@ -60,12 +60,13 @@ class Asked:
 
     @classmethod
     def of(cls, model: torch.nn.Module, data: Data, count: int | None) -> Asked:
-        """The first ``count`` test nodes, or all."""
+        """So many test nodes that lie evenly among all, because neighbours in the list may share a hub; or all."""
         session = butfor.prepare(model, data)
         nodes = data.test_mask.nonzero().flatten().tolist()
         session.explain(nodes[-WARM:], EXACT)
         right = session.classes[nodes] == data.y[nodes].numpy()
-        return cls(session, nodes[:count], float(right.mean()))
+        chosen = np.linspace(0, len(nodes) - 1, min(count or len(nodes), len(nodes))).astype(int)
+        return cls(session, [nodes[place] for place in chosen], float(right.mean()))
 
     def explained(self, budget: butfor.Budget) -> tuple[Results, str]:
         """The results of all nodes, and the cell of `TIMES`."""

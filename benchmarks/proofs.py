@@ -1,7 +1,7 @@
 """How many answers `Exact` proves, for how many kinds of GNNs, in how much time: one thread, CPU seconds.
 
     python -m benchmarks.proofs                                # every table, in an hour or two
-    python -m benchmarks.proofs --parts cora models --nodes 10 # some of them, on the first nodes
+    python -m benchmarks.proofs --parts cora models --nodes 10 # some of them, on fewer nodes
     python -m benchmarks.proofs --parts cora models peers --write
 
 - **paper**: the published GCN on the published graphs of ../shared/data/reference (without these, ones made from seed
