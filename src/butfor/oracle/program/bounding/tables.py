@@ -1,7 +1,6 @@
 """All whole numbers of a program and of its search in one array, ``t``, and all floats in another, ``f``.
 
-Compiled code that is given two arrays instead of dozens takes half the time, and compiles much faster. A name is a
-place in ``t``. What stands there is a single number, or where a list begins: ``t[t[NAME] + k]`` is number ``k`` of a
+So compiled functions pass two arrays to each other instead of dozens. A name is a place in ``t``. What stands there is a single number, or where a list begins: ``t[t[NAME] + k]`` is number ``k`` of a
 list of whole numbers, ``f[t[NAME] + k]`` of a list of floats. Lists with several numbers for each step have these side
 by side.
 """
