@@ -1,8 +1,8 @@
 """All whole numbers of a program and of its search in one array, ``t``, and all floats in another, ``f``.
 
-So compiled functions pass two arrays to each other instead of dozens. A name is a place in ``t``. What stands there is a single number, or where a list begins: ``t[t[NAME] + k]`` is number ``k`` of a
-list of whole numbers, ``f[t[NAME] + k]`` of a list of floats. Lists with several numbers for each step have these side
-by side.
+So compiled functions pass two arrays to each other instead of dozens. A name is a place in ``t``. What stands there is
+a single number, or where a list begins: ``t[t[NAME] + k]`` is number ``k`` of a list of whole numbers, and
+``f[t[NAME] + k]`` of a list of floats. Lists with several numbers for each step have these side by side.
 """
 
 from __future__ import annotations
