@@ -10,6 +10,7 @@ from torch_geometric.data import Batch, Data, HeteroData
 
 from butfor.boundary.arguments import check_whole
 from butfor.errors import InputError
+from butfor.problem.builder import MAX_EDGES
 from butfor.problem.target import Pair, as_targets, task_of
 from butfor.session import Session, check_settings, shown
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from butfor.edits.space import EditSpace
     from butfor.methods import Method
     from butfor.predict.call import Task
+    from butfor.predict.predictor import Scope
     from butfor.problem.budget import Budget
     from butfor.problem.goal import Goal
     from butfor.result.counterfactual import Counterfactual
@@ -40,6 +42,8 @@ def explain(
     directed: bool | None = ...,
     node_type: str | tuple[str, str] | None = ...,
     probabilities: bool | None = ...,
+    verify: Scope | None = ...,
+    max_edges: int = ...,
     seed: int = ...,
     progress: bool = ...,
 ) -> Counterfactual: ...
@@ -59,6 +63,8 @@ def explain(
     directed: bool | None = ...,
     node_type: str | tuple[str, str] | None = ...,
     probabilities: bool | None = ...,
+    verify: Scope | None = ...,
+    max_edges: int = ...,
     seed: int = ...,
     progress: bool = ...,
 ) -> list[Counterfactual]: ...
@@ -77,6 +83,8 @@ def explain(
     directed: bool | None = None,
     node_type: str | tuple[str, str] | None = None,
     probabilities: bool | None = None,
+    verify: Scope | None = None,
+    max_edges: int = MAX_EDGES,
     seed: int = 0,
     progress: bool = False,
 ) -> Counterfactual | list[Counterfactual]:
@@ -102,6 +110,10 @@ def explain(
         node_type: in a graph of several node types, the one that targets belong to; for links those of their two ends,
             such as ``("user", "item")``.
         probabilities: whether the model returns probabilities; by default this is found out.
+        verify: what the edits are made and the model is run on to verify them: "whole-graph", or the "receptive-field"
+            of each target, which costs the same however large the graph is. By default the whole graph, unless it is
+            large and the model's code shows that it hears along edges alone.
+        max_edges: a target whose neighbourhood has more edges is not searched; the default fits into 2 GB of memory.
         seed: for methods that draw random numbers.
         progress: show a progress bar on standard error, where that is a terminal.
 
@@ -127,6 +139,8 @@ def explain(
         "otherwise": otherwise,
         "directed": directed,
         "probabilities": probabilities,
+        "verify": verify,
+        "max_edges": max_edges,
     }
     search: dict[str, Any] = {"budget": budget, "seed": seed}
     if isinstance(data, Batch) and target is None:
@@ -158,10 +172,12 @@ def prepare(
     otherwise: EditSpace | None = None,
     directed: bool | None = None,
     probabilities: bool | None = None,
+    verify: Scope | None = None,
+    max_edges: int = MAX_EDGES,
 ) -> Session:
     """Make a model and a graph ready once, to ask many questions about them.
 
-    Everything that can be checked is checked here, and the model runs on the whole graph once. The session then
+    Everything that can be checked is checked here, and the model runs once. The session then
     explains any targets by any methods: ``session.explain(targets, method, budget=...)``.
 
     Args:
@@ -176,6 +192,10 @@ def prepare(
             it is; its ``otherwise`` is the result of that search, and its note says what would help.
         directed: whether the graph is directed; by default this is found out.
         probabilities: whether the model returns probabilities; by default this is found out.
+        verify: what the edits are made and the model is run on to verify them: "whole-graph", or the "receptive-field"
+            of each target, which costs the same however large the graph is. By default the whole graph, unless it is
+            large and the model's code shows that it hears along edges alone.
+        max_edges: a target whose neighbourhood has more edges is not searched; the default fits into 2 GB of memory.
 
     Raises:
         GraphError: the graph is malformed.
@@ -202,6 +222,8 @@ def prepare(
         otherwise=otherwise,
         directed=directed,
         probabilities=probabilities,
+        verify=verify,
+        max_edges=max_edges,
     )
 
 

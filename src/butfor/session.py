@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
 
 from tqdm import tqdm
 
@@ -13,16 +13,16 @@ from butfor.boundary.arguments import check_whole
 from butfor.certificate.check import Refused, check
 from butfor.edits.rules import Rules
 from butfor.edits.space import EditSpace
-from butfor.errors import InputError
+from butfor.errors import InputError, ModelError
 from butfor.graph.fingerprint import model_fingerprint
 from butfor.graph.graph import Graph
 from butfor.methods import Exact, Method
 from butfor.pipeline import Batching, Pipeline
 from butfor.predict.class_names import class_names
-from butfor.predict.predictor import Predictor
+from butfor.predict.predictor import Predictor, Scope
 from butfor.predict.preserved import MODEL_LOCK
 from butfor.problem.budget import Budget
-from butfor.problem.builder import ProblemBuilder
+from butfor.problem.builder import MAX_EDGES, ProblemBuilder
 from butfor.problem.goal import Goal
 from butfor.problem.target import as_targets, target_nodes
 from butfor.result.assemble import Provenance
@@ -66,6 +66,7 @@ class Session:
         number: what a whole graph is called in its result; `explain` numbers the graphs of a list.
         batching: how targets are worked on together.
         otherwise: the same with another edit space, which is searched for targets without an answer; None if it is not.
+        max_edges: a target whose neighbourhood has more edges is not searched.
 
     Example:
         >>> import butfor
@@ -84,6 +85,7 @@ class Session:
     number: int = 0
     batching: Batching = field(default=Batching())
     otherwise: Session | None = None
+    max_edges: int = MAX_EDGES
 
     @classmethod
     def of(
@@ -98,24 +100,27 @@ class Session:
         otherwise: EditSpace | None = None,
         directed: bool | None = None,
         probabilities: bool | None = None,
+        verify: Scope | None = None,
+        max_edges: int = MAX_EDGES,
         number: int = 0,
     ) -> Session:
         """Check everything that can be checked before the first target; see `butfor.prepare`."""
         check_settings(goal=goal, space=space, otherwise=otherwise)
+        check_whole(max_edges, "max_edges", 1)
         for name, switch in (("directed", directed), ("probabilities", probabilities)):
             if switch is not None and not isinstance(switch, bool):
                 raise InputError(f"{name} is {switch!r}; give True, False or None")
         graph = Graph.of(data, directed)
         goal, space = goal or Goal(), space or EditSpace()
-        predictor = Predictor.of(
-            model, graph, task, node_type=node_type, threshold=goal.threshold, probabilities=probabilities
+        predictor = _predictor(
+            verify, model, graph, task, node_type=node_type, threshold=goal.threshold, probabilities=probabilities
         )
         # Names are those of the labels, which links and numbers have none of.
         named = task != "link" and goal.threshold is None
         goal = goal.named(class_names(predictor) if named else ())
         goal.check(predictor.num_classes)
         rules = Rules.of(space, graph, predictor.call.edge_fields)
-        session = cls(graph, predictor, goal, space, rules, number)
+        session = cls(graph, predictor, goal, space, rules, number, max_edges=max_edges)
         if otherwise is None:
             return session
         others = Rules.of(otherwise, graph, predictor.call.edge_fields)
@@ -244,7 +249,7 @@ class Session:
     @cached_property
     def builder(self) -> ProblemBuilder:
         """What builds the problems of targets."""
-        return ProblemBuilder(self.predictor, self.goal, self.rules)
+        return ProblemBuilder(self.predictor, self.goal, self.rules, self.max_edges)
 
     def provenance(self, method: Method) -> Provenance:
         """What all results of this session and a method have in common."""
@@ -274,6 +279,34 @@ class Session:
     @cached_property
     def _context(self) -> PlotContext:
         return PlotContext.of(self.predictor)
+
+
+# Beyond this many numbers that a run on the whole graph reads, receptive fields are read instead.
+CHEAP_NUMBERS = 100_000_000
+
+
+def _predictor(verify: object, model: nn.Module, graph: Graph, task: Task, **settings: Any) -> Predictor:
+    """The model on this graph; it runs on the whole of it where that is wanted, or cheap, or cannot be avoided.
+
+    Raises:
+        InputError: ``verify`` is none of its values, or the whole graph is asked about and not to be read.
+        ModelError: the model does not fit the graph, or reads all of it where only receptive fields are to be read.
+    """
+    if verify not in (None, *get_args(Scope)):
+        raise InputError(f"verify is {verify!r}; give {' or '.join(map(repr, get_args(Scope)))}")
+    if verify == "whole-graph" or (verify is None and (task == "graph" or graph.numbers <= CHEAP_NUMBERS)):
+        return Predictor.of(model, graph, task, **settings)
+    if task == "graph":
+        raise InputError("a whole graph is asked about, and only receptive fields are to be read; leave out verify")
+    predictor = Predictor.of(model, graph, task, scope="receptive-field", **settings)
+    if verify is None and not predictor.hears_only_messages:
+        return Predictor.of(model, graph, task, **settings)
+    if not predictor.depth or predictor.flow is None:
+        raise ModelError(
+            f"it cannot be counted how often {type(predictor.model).__name__} passes messages, so its receptive fields "
+            "are not known; explain it on a graph in memory, with verify='whole-graph'"
+        )
+    return predictor
 
 
 def shown(results: Iterator[Shown], total: int, progress: bool) -> Iterator[Shown]:

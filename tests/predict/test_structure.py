@@ -13,7 +13,7 @@ from torch_geometric import nn as pyg
 import butfor
 from butfor.graph.graph import Graph
 from butfor.predict.predictor import Predictor
-from butfor.predict.whole_graph import run_whole_graph
+from butfor.predict.truth import logits_after_all
 from butfor.result import verify
 from gnns import FRAGILE, GLOBAL, LOCAL, ring
 from votes import path
@@ -142,7 +142,9 @@ def test_what_is_proved_of_a_model_that_is_followed_takes_one_run(monkeypatch: p
     data = ring(False)
     runs = []
     monkeypatch.setattr(
-        verify, "run_whole_graph", lambda predictor, made: (runs.append(len(made)), run_whole_graph(predictor, made))[1]
+        verify,
+        "logits_after_all",
+        lambda predictor, made: (runs.append(len(made)), logits_after_all(predictor, made))[1],
     )
     counts = []
     for name in ("GraphSAGE, mean", "EdgeConv"):

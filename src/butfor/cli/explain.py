@@ -19,7 +19,9 @@ from butfor.cli.proofs import Proofs, beside
 from butfor.cli.source import Seed, Source
 from butfor.errors import ButforError, InputError
 from butfor.methods import METHODS
+from butfor.predict.predictor import Scope
 from butfor.problem.budget import Budget
+from butfor.problem.builder import MAX_EDGES
 from butfor.problem.goal import Goal
 from butfor.runs import Outcome, Store
 from butfor.runs.store import check_output_path
@@ -65,10 +67,12 @@ def explain(
     evaluations: Annotated[int | Literal["none"], Parameter(group=SEARCH)] = DEFAULT.evaluations or "none",
     seconds: Annotated[float | None, Parameter(group=SEARCH)] = None,
     seed: Annotated[Seed, Parameter(group=SEARCH)] = 0,
+    verify: Annotated[Scope | None, Parameter(group=SEARCH)] = None,
+    max_edges: Annotated[Count, Parameter(group=SEARCH)] = MAX_EDGES,
     out: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
     quiet: Annotated[bool, Parameter(group=OUTPUT, negative=(), show_default=False)] = False,
 ) -> int:
-    """Explain nodes, links or whole graphs. Each result is saved as soon as it is verified on the whole graph.
+    """Explain nodes, links or whole graphs. Each result is saved as soon as it is verified.
 
     Args:
         source: the model and the graph.
@@ -97,6 +101,9 @@ def explain(
         evaluations: how many edit sets to try at most for each target; none for no limit.
         seconds: how much time to spend at most on each target.
         seed: the seed of methods that draw random numbers.
+        verify: what edits are verified on: whole-graph, or the receptive-field of each target, which costs the same
+            however large the graph is. By default the whole graph, unless that is too large.
+        max_edges: a target whose neighbourhood has more edges is not searched. The default fits into 2 GB of memory.
         out: append the results to this file (JSON Lines). If it already holds results of the same run, their targets
             are not explained again. Without this option the results are printed.
         quiet: show no progress bar and no notes.
@@ -114,6 +121,8 @@ def explain(
     settings: dict[str, Any] = {
         "goal": Goal(wanted, least, probability, threshold),
         "directed": None if source is None else source.options.directed,
+        "verify": verify,
+        "max_edges": max_edges,
     }
     job: Job
     if targets.task == "graph":

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from butfor.edits.edit import Edit
+    from butfor.graph.edge_keys import EdgeKey
     from butfor.graph.graph import Graph
     from butfor.graph.neighbourhood import Neighbourhood
 
@@ -98,6 +99,12 @@ class Edits:
         inside: NDArray[np.int64] = self.neighbourhood.columns[self.columns(chosen)]
         columns, edit = self.outside
         return np.concatenate([inside, columns[np.isin(edit, list(chosen))]]) if len(columns) else inside
+
+    def joined(self, chosen: EditSet) -> list[EdgeKey]:
+        """The keys of the edges that these edits add."""
+        mine = np.flatnonzero(np.isin(self.added.edit, list(chosen)))
+        ends = self.neighbourhood.nodes[self.added.ends[mine]]
+        return [(int(r), u, v) for r, (u, v) in zip(self.added.relation[mine], ends.tolist(), strict=True)]
 
     def chosen(self, sets: NDArray[np.int64]) -> NDArray[np.bool_]:
         """For each packed edit set, which edits are in it; one column more, always False, stands for no edit."""

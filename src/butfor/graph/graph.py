@@ -117,6 +117,13 @@ class Graph:
         return self.x if self.types is None else self.data[self.types.node_types[kind]].x.detach()
 
     @property
+    def numbers(self) -> int:
+        """Roughly how many numbers a layer reads in a run on the whole graph: a row for each node and edge."""
+        kinds = range(len(self.node_starts) - 1)
+        rows: int = self.num_nodes + self.edge_index.shape[1]
+        return rows * max(self.features(kind).size(1) for kind in kinds)
+
+    @property
     def node_starts(self) -> NDArray[np.int64]:
         """The number of the first node of each type, and of all nodes."""
         return np.array([0, self.num_nodes]) if self.types is None else self.types.node_starts
@@ -297,7 +304,7 @@ class Graph:
     ) -> list[Neighbourhood]:
         """The neighbourhood of each group of targets, all found together.
 
-        If that would look at more than ``most`` edges, only those of the first few groups are returned.
+        If that would look at more than ``most`` edges, only those of the first few groups are returned, perhaps none.
 
         Raises:
             InputError: a target is not in the graph.
@@ -306,9 +313,10 @@ class Graph:
             for node in group:
                 self.check_node(node)
         incoming = self._incoming(flow)
-        limit = most if len(groups) > 1 else None
-        keys, distance = incoming.reach(groups, self.num_nodes if hops is None else hops, limit)
-        if limit is not None and incoming.counts(keys % self.num_nodes).sum() > limit:
+        if not groups:
+            return []
+        keys, distance = incoming.reach(groups, self.num_nodes if hops is None else hops, most)
+        if most is not None and incoming.counts(keys % self.num_nodes).sum() > most:
             return self.neighbourhoods(groups[: len(groups) // 2], hops, flow, most)
         if hops is None:
             owner = keys // self.num_nodes
@@ -316,6 +324,23 @@ class Graph:
             pairs = zip(groups, inside, strict=True)
             return [self._whole(group, keys[mine] % self.num_nodes, distance[mine]) for group, mine in pairs]
         return induced(incoming, groups, keys, distance, hops, flow)
+
+    def degrees(self, nodes: NDArray[np.int64], flow: Flow = "source_to_target") -> NDArray[np.int64]:
+        """How many edges bring messages to each of these nodes."""
+        return self._incoming(flow).counts(nodes)
+
+    def size(self, targets: tuple[int, ...], hops: int, flow: Flow, limit: int) -> int:
+        """How many edges lead into the nodes within ``hops`` of a target: what its neighbourhood costs to build.
+
+        Beyond ``limit`` it is only counted until that is certain.
+
+        Raises:
+            InputError: a target is not in the graph.
+        """
+        for node in targets:
+            self.check_node(node)
+        incoming = self._incoming(flow)
+        return int(incoming.counts(incoming.reach([targets], hops, limit)[0]).sum())
 
     def into(self, nodes: NDArray[np.int64], flow: Flow) -> tuple[NDArray[np.int64], ...]:
         """The edges that bring messages to these nodes: their columns, senders and receivers."""

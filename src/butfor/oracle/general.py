@@ -17,7 +17,7 @@ from butfor.errors import ModelError
 from butfor.oracle.base import Oracle
 from butfor.predict.batch import EditedBatch
 from butfor.predict.preserved import preserved
-from butfor.predict.whole_graph import logits_after
+from butfor.predict.truth import logits_after
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

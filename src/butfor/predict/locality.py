@@ -80,7 +80,7 @@ def _surrounded(predictor: Predictor, asked: Sequence[Edits], far: float) -> tup
     # The largest degree of all is among the noise.
     degree = int(np.bincount(edited.edge_index.ravel()).max(initial=0))
     strangers = random.integers(edges, size=max(STRANGERS, degree + 1) if edges else 0)
-    extreme = _extreme_edge(predictor, far)
+    extreme = _extreme_edge(predictor, far, np.concatenate([strangers, edited.columns]))
     if extreme is not None:
         # As many as there are others, so that a median over all edges moves.
         strangers = np.concatenate([strangers, np.full(edited.edge_index.shape[1] + len(strangers), extreme)])
@@ -105,6 +105,12 @@ def _surrounded(predictor: Predictor, asked: Sequence[Edits], far: float) -> tup
         ends.append(pair if near.flow == "source_to_target" else pair[::-1])
         columns.append(column)
         owner.append(np.full(len(new), number))
+        if predictor.scope == "receptive-field" and graph.directed and graph.types is None and edges:
+            # A node may have edges that lead away from everything that is read here; its row must not tell.
+            inner = np.flatnonzero(near.distance < (near.hops or 0))[:STRANGERS]
+            away = np.stack([row + inner, np.arange(len(inner))])
+            ends.append(away if near.flow == "source_to_target" else away[::-1])
+            columns.append(random.integers(edges, size=len(inner)))
         row += near.num_nodes
         total += len(new)
     nodes.append(lone[1])
@@ -126,14 +132,18 @@ def _surrounded(predictor: Predictor, asked: Sequence[Edits], far: float) -> tup
     return around, noise[order]
 
 
-def _extreme_edge(predictor: Predictor, far: float) -> int | None:
-    """The edge that carries most, or least where ``far`` is negative, if the model reads what edges carry."""
+def _extreme_edge(predictor: Predictor, far: float, known: NDArray[np.int64]) -> int | None:
+    """The edge that carries most, or least where ``far`` is negative, if the model reads what edges carry.
+
+    Of those that are known already, where no more of the graph is to be read.
+    """
     carried = predictor.graph.edge_fields() if predictor.graph.types is None else {}
     read = [values for name, values in carried.items() if name in predictor.fields and len(values)]
     if not read or not far:
         return None
-    sums = read[0].reshape(len(read[0]), -1).double().sum(dim=1)
-    return int(sums.argmax() if far > 0 else sums.argmin())
+    columns = known if predictor.scope == "receptive-field" else np.arange(len(read[0]))
+    sums = read[0][torch.from_numpy(columns)].reshape(len(columns), -1).double().sum(dim=1)
+    return int(columns[int(sums.argmax() if far > 0 else sums.argmin())])
 
 
 def _meeting(graph: Graph, columns: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -19,23 +19,35 @@ from butfor.predict.preserved import preserved
 from butfor.predict.structure import Symbol, followed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
     from torch import Tensor, nn
 
     from butfor.graph.csr import Flow
-    from butfor.graph.edge_keys import TargetType
+    from butfor.graph.edge_keys import EdgeKey, TargetType
     from butfor.graph.graph import Graph
+    from butfor.graph.neighbourhood import Neighbourhood
     from butfor.predict.call import Task
     from butfor.predict.inputs import Inputs
 
-__all__ = ["Predictor"]
+__all__ = ["Predictor", "Scope"]
+
+# What the model is run on for its predictions, and to verify edits.
+Scope = Literal["whole-graph", "receptive-field"]
 
 # How far two rows of logits may be apart and still count as the same, relative to how far a class is from the predicted
 # one; and the units in the last place by which sums in another order may differ.
 AGREE = 1e-4
 ROUNDING = 16
+
+# Where only receptive fields are read, that of one target in this many reaches a hop further than it has to, unless it
+# then has more edges than this.
+SAMPLED = 16
+SAMPLED_EDGES = 200_000
+
+# From how many nodes it is learned how a model is called, where only receptive fields are read.
+FIRST_NODES = 16
 
 # Layers whose messages depend on what their sender, receiver and edge carry, and not on the sender's degree.
 DEGREE_FREE = (
@@ -71,7 +83,9 @@ class Predictor:
         reach: how many hops to try first: its depth, and one more if a layer may read the degrees of senders.
         flow: the direction its messages take; None where layers disagree.
         logits: on the intact graph: for every node, or one row for the whole graph. Of a link predictor a single row,
-            of some pair.
+            of some pair; where only receptive fields are read, of some nodes of a small part.
+        scope: what the model is run on for its predictions, and to verify edits: the whole graph, or the receptive
+            field of each target.
     """
 
     call: Call
@@ -81,6 +95,7 @@ class Predictor:
     reach: int
     flow: Flow | None
     logits: Tensor
+    scope: Scope = "whole-graph"
 
     @classmethod
     def of(
@@ -92,8 +107,9 @@ class Predictor:
         node_type: TargetType | None = None,
         threshold: float | None = None,
         probabilities: bool | None = None,
+        scope: Scope = "whole-graph",
     ) -> Predictor:
-        """Run the model once on the whole graph and learn what it returns and how far it sees.
+        """Run the model once, on all that is in its scope, and learn what it returns and how far it sees.
 
         Raises:
             ModelError: it fails on this graph, or what it returns are not scores of what is to be predicted.
@@ -110,7 +126,7 @@ class Predictor:
             ]
             try:
                 with Sigmoids() as sigmoids:
-                    out = call.output(call.inputs(EditedBatch.whole_graph(graph, _every_target(call))))
+                    out = call.output(call.inputs(_first_batch(call, scope)))
             finally:
                 for handle in handles:
                     handle.remove()
@@ -132,6 +148,7 @@ class Predictor:
             reach=depth if all(type(layer) in DEGREE_FREE for layer in layers.values()) else depth + 1,
             flow=flows.pop() if len(flows) == 1 else None,
             logits=_logits(out, threshold, probabilities),
+            scope=scope,
         )
 
     # What is asked most often of the call.
@@ -210,6 +227,9 @@ class Predictor:
 
     def intact_logits(self, targets: Sequence[tuple[int, ...]]) -> Tensor:
         """The logits of these targets on the intact graph."""
+        if self.scope == "receptive-field":
+            with preserved(self.model), torch.no_grad():
+                return torch.cat([self(EditedBatch.receptive_field(self.field(target))) for target in targets])
         if self.task == "node":
             first = self.node_range[0]
             if len(targets) == 1:
@@ -219,6 +239,25 @@ class Predictor:
             return self.logits
         with preserved(self.model), torch.no_grad():
             return self(EditedBatch.whole_graph(self.graph, targets))
+
+    def field(self, target: tuple[int, ...], joins: Collection[EdgeKey] = ()) -> Neighbourhood:
+        """The receptive field of a target, read afresh; where edges are added, with what messages along them bring."""
+        return self.graph.neighbourhood(target, self.field_hops(target), self.flow or "source_to_target", joins)
+
+    def field_hops(self, target: tuple[int, ...]) -> int:
+        """How far a receptive field reaches: a hop further than messages do, for the degrees of the last senders.
+
+        For a sample of the targets yet another hop, which must not change anything, as long as that is not much.
+        """
+        hops, flow = self.depth + 1, self.flow or "source_to_target"
+        sampled = sum(target) % SAMPLED == 0
+        return hops + (sampled and self.graph.size(target, hops + 1, flow, SAMPLED_EDGES) <= SAMPLED_EDGES)
+
+    def verified_on(self, target: tuple[int, ...]) -> str:
+        """What edits of this target are verified on, in words."""
+        if self.scope == "whole-graph":
+            return "whole graph"
+        return f"receptive field of {self.field_hops(target)} hops"
 
     def same_logits(self, logits: Tensor, truth: Tensor) -> bool:
         """Whether two rows of logits say the same, rounding apart.
@@ -257,6 +296,23 @@ def _every_target(call: Call) -> NDArray[np.int64]:
         source, target = (types.node_types.index(kind) for kind in call.node_type)
         return np.array([[types.node_starts[source], types.node_starts[target + 1] - 1]])
     return np.arange(*_span(call))[:, None]
+
+
+def _first_batch(call: Call, scope: Scope) -> EditedBatch:
+    """What the model is run on to learn how: the whole graph, or some nodes and what they hear of in one hop."""
+    targets = _every_target(call) if scope == "whole-graph" or call.task == "link" else _some_targets(call)
+    if scope == "whole-graph":
+        return EditedBatch.whole_graph(call.graph, targets)
+    near = call.graph.neighbourhood(np.unique(targets).tolist(), 1)
+    return replace(EditedBatch.receptive_field(near), target_rows=np.searchsorted(near.nodes, targets))
+
+
+def _some_targets(call: Call) -> NDArray[np.int64]:
+    """Nodes all over the predicted type, of those of least degree."""
+    first, last = _span(call)
+    spread = np.unique(np.linspace(first, last - 1, 8 * FIRST_NODES).astype(np.int64))
+    degrees = call.graph.degrees(spread)
+    return np.sort(spread[np.argsort(degrees, kind="stable")[:FIRST_NODES]])[:, None]
 
 
 def _logits(out: Tensor, threshold: float | None, probabilities: bool) -> Tensor:

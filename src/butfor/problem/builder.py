@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from butfor.edits.edits import pack
-from butfor.errors import ModelError
+from butfor.errors import InputError, ModelError
 from butfor.oracle.general import ModelOracle
 from butfor.oracle.program.build import NOTHING_CHANGES
 from butfor.oracle.registry import fast_oracle
 from butfor.predict.locality import are_local
-from butfor.predict.whole_graph import logits_after
+from butfor.predict.truth import logits_after
 from butfor.problem.problem import Problem
 
 if TYPE_CHECKING:
@@ -34,10 +34,35 @@ if TYPE_CHECKING:
     # The edits of targets, and whether nothing outside their neighbourhoods matters to them, where that was tested.
     Prefetched = dict[tuple[int, ...], tuple[Edits, bool | None]]
 
-__all__ = ["ProblemBuilder"]
+__all__ = ["MAX_EDGES", "ProblemBuilder", "TooLarge"]
 
 WHOLE_GRAPH = "The model reads more than a neighbourhood, so the whole graph was searched."
+READS_MORE = (
+    "{} seems to read more of the graph than the messages that reach {} within {} hops, and of this graph only that is "
+    "read; explain it on a graph in memory, with verify='whole-graph'"
+)
 MODEL_ITSELF = "Every question ran the model itself, because of {}."
+
+
+# The most edges of a neighbourhood: one of this size is searched in about 2 GB.
+MAX_EDGES = 1_000_000
+
+
+class TooLarge(InputError):
+    """A target whose neighbourhood has too many edges to be searched.
+
+    Attributes:
+        target: its nodes.
+        hops: how far the neighbourhood reaches.
+        size: at least how many edges it has.
+    """
+
+    def __init__(self, target: tuple[int, ...], hops: int, size: int, max_edges: int) -> None:
+        super().__init__(
+            f"The neighbourhood of {hops} hops has at least {size:,} edges, more than max_edges={max_edges:,}: give a "
+            "larger max_edges if there is memory for it."
+        )
+        self.target, self.hops, self.size = target, hops, size
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +74,21 @@ class ProblemBuilder:
     them with noise all around (`butfor.predict.locality`); it is widened until it does, at last to the whole graph. A
     model whose messages cannot be counted is searched on the whole graph from the start. All of this is done for every
     target, whatever was seen of others.
+
+    Where only receptive fields are read (`Predictor.scope`), these stand for the whole graph, and a model that reads
+    more is refused.
+
+    Attributes:
+        predictor: the model on the graph.
+        goal: what counts as another prediction.
+        rules: what may be edited.
+        max_edges: a target whose neighbourhood has more edges than this is too large to be searched.
     """
 
     predictor: Predictor
     goal: Goal
     rules: Rules
+    max_edges: int = MAX_EDGES
 
     @property
     def graph(self) -> Graph:
@@ -70,14 +105,16 @@ class ProblemBuilder:
         """The problem of one target: a node, the two of a link, nothing for the whole graph.
 
         Raises:
-            ModelError: not even the whole graph gives the same logits twice.
+            ModelError: not even the whole graph gives the same logits twice; or only receptive fields are read, and
+                the model reads more.
+            TooLarge: the neighbourhood has more than `max_edges` edges.
         """
         return self._build(target, self.hops, seed, prefetched or {})
 
     def widen(self, problem: Problem) -> Problem | None:
         """The same problem in a larger neighbourhood; None where none gives the whole graph's logits."""
         near = problem.edits.neighbourhood
-        if near.hops is None:
+        if near.hops is None or self._reads_fields:
             return None
         try:
             return self._build(near.targets, self._next(near), problem.seed, {})
@@ -92,7 +129,7 @@ class ProblemBuilder:
         prefetched: Prefetched = {}
         if not self.hops or self.predictor.task != "node" or not self.rules.only_deletes:
             return prefetched
-        found = self.graph.neighbourhoods(list(targets), self.hops, self._flow, most)
+        found = self.graph.neighbourhoods(list(targets), self.hops, self._flow, min(most, self.max_edges))
         edits = [self.rules.edits(near) for near in found]
         for start, end in self._general.pieces(edits):
             piece = edits[start:end]
@@ -104,6 +141,8 @@ class ProblemBuilder:
         return prefetched
 
     def _build(self, target: tuple[int, ...], hops: int | None, seed: int, prefetched: Prefetched) -> Problem:
+        if target not in prefetched or self._reads_fields:
+            self._check_size(target, hops)
         logits = self.predictor.intact_logits([target])[0]
         while True:
             edits, note, known = self._edits(target, hops, prefetched)
@@ -112,6 +151,9 @@ class ProblemBuilder:
                     whole = WHOLE_GRAPH if target and hops is None else ""
                     notes = " ".join(filter(None, (whole, note, self._why_slow(oracle, edits))))
                     return Problem(self.predictor, oracle, edits, self.goal, logits, seed, notes)
+            if self._reads_fields:
+                name = type(self.predictor.model).__name__
+                raise ModelError(READS_MORE.format(name, " and ".join(map(self.graph.node_name, target)), hops))
             if hops is None:
                 logits_after(self.predictor, edits, ())  # if it fails on the intact graph, it says why
                 name = type(self.predictor.model).__name__
@@ -121,6 +163,21 @@ class ProblemBuilder:
                     "a model that draws random numbers in evaluation mode cannot be explained"
                 )
             hops = self._next(edits.neighbourhood)
+            self._check_size(target, hops)
+
+    def _check_size(self, target: tuple[int, ...], hops: int | None) -> None:
+        """Refuse a target whose neighbourhood would be too large, before it is built."""
+        if hops is None:
+            return
+        if self._reads_fields:
+            hops = max(hops, self.predictor.depth + 1)
+        size = self.graph.size(target, hops, self._flow, self.max_edges)
+        if size > self.max_edges:
+            raise TooLarge(target, hops, size, self.max_edges)
+
+    @property
+    def _reads_fields(self) -> bool:
+        return self.predictor.scope == "receptive-field"
 
     def _why_slow(self, oracle: Oracle, edits: Edits) -> str:
         """A note for the user where the model itself answers every question."""

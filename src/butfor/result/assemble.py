@@ -17,7 +17,6 @@ from butfor.edits.edit import KINDS
 from butfor.graph.node_names import names_of
 from butfor.predict.class_names import class_name
 from butfor.result.counterfactual import Counterfactual
-from butfor.result.schema import WHOLE_GRAPH
 from butfor.result.status import Prediction, Status
 from butfor.result.verify import verify
 from butfor.version import __version__
@@ -97,7 +96,7 @@ def assemble(settled: Settled, provenance: Provenance) -> Counterfactual:
         versions=versions(),
         hops=near.hops,
         flow=predictor.flow,
-        verified_on=None if settled.logits is None else WHOLE_GRAPH,
+        verified_on=None if settled.logits is None else predictor.verified_on(problem.target),
         certificate=_certificate(problem, proposal, provenance),
         _context=provenance.context,
     )

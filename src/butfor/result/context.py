@@ -24,7 +24,8 @@ class PlotContext:
 
     Attributes:
         graph: the whole graph.
-        classes: the predicted class of each node on the intact graph; -1 where the model predicts none.
+        classes: the predicted class of each node on the intact graph; -1 where the model predicts none, or only
+            receptive fields are read.
         class_names: what the classes are called.
     """
 
@@ -37,7 +38,7 @@ class PlotContext:
         """From logits that are known already."""
         graph = predictor.graph
         classes = np.full(graph.num_nodes, -1)
-        if predictor.task == "node":
+        if predictor.task == "node" and predictor.scope == "whole-graph":
             first, last = predictor.node_range
             classes[first:last] = predictor.logits.argmax(1).cpu().numpy()
         return cls(graph, classes, class_names(predictor))

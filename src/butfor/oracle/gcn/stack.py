@@ -140,6 +140,10 @@ def _is_plain(layer: Any) -> bool:
     )
 
 
+# How many numbers of the first product are kept; of larger ones, rows are computed whenever they are needed.
+MAX_KEPT = 40_000_000
+
+
 @dataclass(frozen=True, eq=False)
 class FirstProduct:
     """X·W, where W is the first layer's matrix: no edge changes it, so each row is computed once.
@@ -154,14 +158,20 @@ class FirstProduct:
 
     def rows(self, nodes: NDArray[np.int64]) -> NDArray[Any]:
         """Those of these nodes; many are known already, because neighbourhoods overlap."""
+        if len(self.x) * self.linear.weight.shape[0] > MAX_KEPT:
+            return self._product(nodes)
         rows, known = self._computed
         missing = nodes[~known[nodes]]
         if len(missing):
-            with torch.no_grad():
-                rows[missing] = self.linear(self.x[torch.from_numpy(missing)]).numpy()
+            rows[missing] = self._product(missing)
             known[missing] = True
         found: NDArray[Any] = rows[nodes]
         return found
+
+    def _product(self, nodes: NDArray[np.int64]) -> NDArray[Any]:
+        with torch.no_grad():
+            product: NDArray[Any] = self.linear(self.x[torch.from_numpy(nodes)]).numpy()
+        return product
 
     def steps(self, features: NDArray[np.int64], added: NDArray[np.float64]) -> NDArray[Any]:
         """How a row moves when so much is added to a feature."""

@@ -272,15 +272,21 @@ def recorded(predictor: Predictor, inputs: Inputs, parts: list[_Part]) -> Trace:
 def recorded_at_other_sizes(predictor: Predictor, edits: Edits, max_numbers: int) -> list[Trace]:
     """The same model on two copies of a neighbourhood side by side, and on the whole graph.
 
+    Where only receptive fields are read, on one that reaches a hop further than the neighbourhood.
+
     Raises:
         Untraceable: the whole graph is too large for that.
     """
-    graph = predictor.graph
-    _check_graph(graph, max_numbers)
+    graph, near = predictor.graph, edits.neighbourhood
     twice = EditedBatch.of([(edits, pack([(), ()]))])
-    whole = EditedBatch.whole_graph(graph, [edits.neighbourhood.targets])
+    if predictor.scope == "receptive-field":
+        assert near.hops is not None
+        larger = EditedBatch.receptive_field(graph.neighbourhood(near.targets, near.hops + 1, near.flow))
+    else:
+        _check_graph(graph, max_numbers)
+        larger = replace(EditedBatch.whole_graph(graph, [near.targets]), nodes=np.arange(graph.num_nodes))
     traces = []
-    for batch in (twice, replace(whole, nodes=np.arange(graph.num_nodes))):
+    for batch in (twice, larger):
         inputs = predictor.call.inputs(batch)
         nodes, edges = _parts(graph, inputs, batch, np.arange(batch.edge_index.shape[1]))
         traces.append(recorded(predictor, inputs, [*nodes, *edges]))

@@ -205,6 +205,8 @@ class ProgramOracle(ExtendingOracle):
         predictor = self.general.predictor
         if predictor.task != "node" or predictor.flow is None or not predictor.hears_only_messages:
             return None
+        if predictor.scope == "receptive-field":
+            return None
         try:
             return WholeProgram.of(predictor, predictor.flow, self.max_numbers)
         except Untraceable:
