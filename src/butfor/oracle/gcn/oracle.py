@@ -45,6 +45,8 @@ class GCNOracle(ExtendingOracle):
     Attributes:
         enumerated: how many sets of edits at one node are tried one by one to bound what it sends.
         branches: how many branches are followed at the target to bound a margin.
+        max_work: the most that bounding a margin may take, in additions: some tenths of a second. At a hub of ten
+            thousand edges it would take minutes, whatever the budget says.
         layers: the model's layers as the kernels read them.
         product: what the first layer aggregates.
     """
@@ -52,6 +54,7 @@ class GCNOracle(ExtendingOracle):
     prefix_work = 32
     enumerated: ClassVar[int] = 256
     branches: ClassVar[int] = 64
+    max_work: ClassVar[int] = 500_000_000
     layers: Layers
     product: FirstProduct
 
@@ -162,12 +165,16 @@ class GCNOracle(ExtendingOracle):
             return None
         if not all(float(np.abs(x).max(initial=0.0)) < LARGE for x in (field.first, margins.coefs, margins.bias)):
             return None
+        more = min(more, len(free))
+        work = _work(field, margins, len(edits), more)
+        if work > self.max_work:
+            return None
         is_free = np.zeros(len(edits), dtype=bool)
         is_free[free] = True
         gone = np.array(removed, dtype=np.int64)
         bound = least_margin(
-            self._double_field(edits), margins, gone, is_free, min(more, len(free)), every, enough,
-            self.enumerated, self.branches,
+            self._double_field(edits), margins, gone, is_free, more, every, enough,
+            self.enumerated, min(self.branches, self.max_work // work),
         )  # fmt: skip
         return float(bound)
 
@@ -203,6 +210,15 @@ class GCNOracle(ExtendingOracle):
             edge_weights = self.graph.edge_fields()["edge_weight"] if weighted else None
             self._fields[edits] = ReceptiveField.of(edits, len(self.layers.relu), self.product, edge_weights)
         return self._fields[edits]
+
+
+def _work(field: ReceptiveField, margins: Margins, edits: int, more: int) -> int:
+    """About how many additions it takes to bound a margin once, at most ``more`` of so many edits made."""
+    pairs, width = margins.coefs.shape
+    degrees = np.diff(field.incoming.rows[: field.incoming.levels[1] + 1])
+    tables = int((degrees * np.minimum(degrees, more)).sum()) * pairs * width
+    # All tables are as long as the longest.
+    return 1 + tables + len(degrees) * (edits + 2 * pairs * min(more, int(degrees.max(initial=0))))
 
 
 def _in_double_precision(part: Any) -> Any:
