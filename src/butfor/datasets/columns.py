@@ -118,7 +118,7 @@ def ids_as_text(ids: pl.Series, path: Path) -> pl.Series:
         GraphError: they are numbers with fractions.
     """
     text = stripped(ids, path)
-    check_ids(ids, path, *spelled(text))
+    check_ids(ids.name, ids.dtype, path, *spelled(text))
     return text
 
 
@@ -138,14 +138,14 @@ def spelled(text: pl.Series) -> tuple[bool, bool]:
     return numbers, numbers and bool(text.str.contains(r"^[+-]?\d+$").all())
 
 
-def check_ids(ids: pl.Series, path: Path, numbers: bool, integers: bool) -> None:
+def check_ids(name: str, dtype: Any, path: Path, numbers: bool, integers: bool) -> None:
     """Refuse ids that are numbers, but not integers.
 
     Raises:
         GraphError: naming the column.
     """
-    if ids.dtype.is_float() or (numbers and not integers):
-        raise GraphError(f"node ids must be integers or text, but column {ids.name!r} of {path} has fractions")
+    if dtype.is_float() or (numbers and not integers):
+        raise GraphError(f"node ids must be integers or text, but column {name!r} of {path} has fractions")
 
 
 def has_text(column: pl.Series, path: Path, skipped: int = 0) -> bool:

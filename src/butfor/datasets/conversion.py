@@ -10,7 +10,8 @@ from tqdm import tqdm
 
 from butfor.datasets.columns import as_numbers, finite_numbers, first_row, whole_numbers
 from butfor.datasets.loading import find_loader, load_graph
-from butfor.datasets.parts import Places, Table
+from butfor.datasets.parts import Table
+from butfor.datasets.places import Places
 from butfor.datasets.wording import expected_tables
 from butfor.errors import GraphError, InputError
 from butfor.graph.disk.write import write_graph
@@ -63,18 +64,18 @@ def convert_graph(
         return
     if source.suffix not in (".csv", ".parquet"):
         raise InputError(f"{source.name} is converted as a whole or not at all: use {expected_tables()}")
-    table, edges = Table(Path(nodes), "id"), Table(source, "source", "target")
+    table, edges = Table(Path(nodes), "id", memory=memory), Table(source, "source", "target", memory=memory)
     if not table.rows:
         raise GraphError(f"{nodes} has no rows: the graph is empty")
     options: dict[str, Any] = {"undirected": undirected, "memory": memory, "force": force, "progress": progress}
     with GraphWriter(folder, table.rows, **options) as writer:
-        places, values = _write_nodes(writer, table, memory, progress)
-        _write_edges(writer, edges, places, table.path, memory, progress)
+        places, values = _write_nodes(writer, table, progress)
+        _write_edges(writer, edges, places, table.path, progress)
         del places
         writer.finish(**values)
 
 
-def _write_nodes(writer: GraphWriter, table: Table, memory: int, progress: bool) -> tuple[Places, dict[str, Any]]:
+def _write_nodes(writer: GraphWriter, table: Table, progress: bool) -> tuple[Places, dict[str, Any]]:
     """What `read_tables` makes of a node table, in parts."""
     columns, values = _labels(table)
     columns |= _masks(table, columns)
@@ -84,7 +85,7 @@ def _write_nodes(writer: GraphWriter, table: Table, memory: int, progress: bool)
     used = [name for name in table.columns if name in ("label", "y", "split") or name.endswith("_mask")]
     places = Places(table.path)
     with _bar(table.rows, "reading nodes", progress) as bar:
-        for skipped, part in table.parts([*used, *features], memory):
+        for skipped, part in table.parts([*used, *features]):
             places.add(part["id"])
             numbers = [finite_numbers(part[name], table.path, skipped) for name in features]
             writer.nodes("x", np.stack(numbers, axis=1))
@@ -119,7 +120,7 @@ def _labels(table: Table) -> tuple[dict[str, Any], dict[str, Any]]:
     classes = table.distinct(name)
     numbers = as_numbers(classes, table.path)
     if not numbers.null_count() and numbers.is_finite().any():
-        table.check_text([name])
+        table.check_text(name)
     names = sorted({str(value) for value in classes})
     codes = [names.index(str(value)) for value in classes]
 
@@ -161,12 +162,12 @@ def _flags(name: str, path: Path) -> Any:
     return read
 
 
-def _write_edges(writer: GraphWriter, edges: Table, places: Places, nodes: Path, memory: int, progress: bool) -> None:
+def _write_edges(writer: GraphWriter, edges: Table, places: Places, nodes: Path, progress: bool) -> None:
     """What `read_tables` makes of an edge list, in parts."""
     weighted = ["weight"] if "weight" in edges.columns else []
     attributes = edges.numeric({"source", "target", "weight"})
     with _bar(edges.rows, "reading edges", progress) as bar:
-        for skipped, part in edges.parts([*weighted, *attributes], memory):
+        for skipped, part in edges.parts([*weighted, *attributes]):
             ends = []
             for name in ("source", "target"):
                 place = places.of(part[name])
