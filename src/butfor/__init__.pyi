@@ -12,6 +12,8 @@ from .edits.change import Features as Features
 from .edits.deletion import Deletion as Deletion
 from .edits.space import EditSpace as EditSpace
 from .errors import ButforError as ButforError
+from .graph.disk.opened import open_graph as open_graph
+from .graph.disk.write import write_graph as write_graph
 from .methods import CFGNN as CFGNN
 from .methods import GRBCD as GRBCD
 from .methods import PRBCD as PRBCD

@@ -55,10 +55,13 @@ def _shortened(problem: object) -> str:
     return words if len(words) <= _LONGEST_MESSAGE else f"{words[:_LONGEST_MESSAGE]}…"
 
 
-def check_file(path: Path, error: type[ButforError] = GraphError, *, pipe: bool = False) -> None:
+def check_file(
+    path: Path, error: type[ButforError] = GraphError, *, pipe: bool = False, any_size: bool = False
+) -> None:
     """Refuse a path that is not a file, or a file larger than `limit` allows, without opening it.
 
-    Opening a pipe waits for a writer, and a device may never end. A pipe is accepted only if ``pipe`` is set.
+    Opening a pipe waits for a writer, and a device may never end. A pipe is accepted only if ``pipe`` is set, and a
+    file of ``any_size`` where it is not read as a whole.
 
     Raises:
         error: the message names the path.
@@ -69,7 +72,8 @@ def check_file(path: Path, error: type[ButforError] = GraphError, *, pipe: bool 
         raise error(f"cannot read {path}: it is a folder, not a file")
     if not stat.S_ISREG(found.st_mode) and not (pipe and stat.S_ISFIFO(found.st_mode)):
         raise error(f"cannot read {path}: it is no regular file but a pipe, socket or device")
-    check_size(found.st_size, str(path), error)
+    if not any_size:
+        check_size(found.st_size, str(path), error)
 
 
 def read_bytes(path: Path, error: type[ButforError] = GraphError, *, pipe: bool = False) -> bytes:

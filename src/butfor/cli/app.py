@@ -31,6 +31,13 @@ COMMANDS: dict[str, _Command] = {
             "butfor datasets edges.csv --node-table nodes.csv",
         ),
     ),
+    "convert": _Command(
+        "Write a graph to a folder that is opened without being read, however large it is.",
+        (
+            "butfor convert edges.parquet --node-table nodes.parquet --out papers",
+            "butfor convert edges.csv --node-table nodes.csv --undirected --memory 500MB --out papers",
+        ),
+    ),
     "train": _Command(
         "Train the paper's GCN on a graph, or a classifier of whole graphs, and write a checkpoint.",
         (

@@ -1,5 +1,6 @@
 # The public names of butfor.datasets: the one list of them, read by type checkers and by `lazy_loader`.
 
+from .conversion import convert_graph as convert_graph
 from .description import describe as describe
 from .loading import load_graph as load_graph
 from .loading import load_graphs as load_graphs

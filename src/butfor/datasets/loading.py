@@ -12,6 +12,7 @@ from butfor.boundary.reading import reading
 from butfor.datasets.registry import Loader, registry
 from butfor.datasets.wording import expected_files, expected_folders, expected_tables
 from butfor.errors import GraphError, InputError
+from butfor.graph.stored import stored_of
 from butfor.graph.validate import is_of_edges
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from torch_geometric.data import Data
 
-__all__ = ["find_marker", "load_graph", "load_graphs"]
+__all__ = ["find_loader", "find_marker", "load_graph", "load_graphs"]
 
 
 def load_graph(
@@ -33,6 +34,7 @@ def load_graph(
     | `.csv`, `.parquet` | an edge list, with the node table `nodes`; see `butfor.datasets.tables` |
     | `.pt` | a PyG `Data` written by `torch.save`, read with `weights_only=True` |
     | a folder | the raw files of a `Planetoid` or `TUDataset`, in it or in its subfolder `raw` |
+    | a folder | what `butfor convert` wrote; opened, not read, as `butfor.open_graph` does |
 
     `register_loader` adds other formats.
 
@@ -40,7 +42,8 @@ def load_graph(
     This is for edge lists that name each edge once.
 
     Raises:
-        InputError: if `nodes` is missing for an edge list, or given for anything else.
+        InputError: if `nodes` is missing for an edge list, or given for anything else; or if `undirected` is asked of a
+            folder that has edges in one direction only.
         GraphError: if the path does not exist, no loader knows it, there are several graphs, or they are damaged,
             unsafe to read or malformed.
     """
@@ -65,7 +68,7 @@ def load_graphs(
         there = path.exists()
     if not there:
         raise GraphError(f"there is no file or folder {path}")
-    found = _find_loader(path)
+    found = find_loader(path)
     if found is None and path.is_dir():
         raise GraphError(_unmarked(path))
     if nodes is not None and (found is None or not found[0].node_table):
@@ -78,11 +81,15 @@ def load_graphs(
     graphs = loader.graphs(file, None if nodes is None else Path(nodes))
     if undirected:
         for graph in graphs:
-            _add_missing_directions(graph)
+            stored = stored_of(graph)
+            if stored is None:
+                _add_missing_directions(graph)
+            elif not stored.reversible:
+                raise InputError(f"{path} stays as it was written: convert the graph again with --undirected")
     return graphs
 
 
-def _find_loader(path: Path) -> tuple[Loader, Path] | None:
+def find_loader(path: Path) -> tuple[Loader, Path] | None:
     """Return the loader of this file or folder, and the file that it is to be called with."""
     loaders = registry.loaders[::-1]  # the last one that recognises the path reads it
     if not path.is_dir():

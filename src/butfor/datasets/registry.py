@@ -118,6 +118,7 @@ LOADERS = (
     Loader("butfor.datasets.pt:read_pt", suffix=".pt"),
     Loader("butfor.datasets.planetoid:read_planetoid", marker="ind.*.graph", called="a Planetoid"),
     Loader("butfor.datasets.tu:read_tu", marker="*_graph_indicator.txt", called="a TUDataset"),
+    Loader("butfor.datasets.disk:read_folder", marker="graph.json", called="a converted graph"),
     # These files do not say what their labels mean; this reader gives atoms, bonds and classes their names.
     Loader("butfor.datasets.mutagenicity:read_mutagenicity", marker="Mutagenicity_edge_gt.txt"),
 )

@@ -25,13 +25,13 @@ class Incoming:
 
     Attributes:
         pointers: the edges into node ``v`` stand at ``pointers[v]`` to ``pointers[v + 1]``.
-        columns: the column of each edge in ``edge_index``.
+        columns: the column of each edge in ``edge_index``; None if the edges of ``edge_index`` are in this order.
         senders: the node that each message comes from; beside the columns, so that a node's edges are read in one
             stretch of memory.
     """
 
     pointers: NDArray[np.int64]
-    columns: NDArray[np.int64]
+    columns: NDArray[np.int64] | None
     senders: NDArray[np.int64]
 
     @classmethod
@@ -64,10 +64,14 @@ class Incoming:
         at += np.arange(len(at))
         return at, counts
 
+    def columns_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The columns of the edges at these positions."""
+        return positions if self.columns is None else self.columns[positions]
+
     def into(self, nodes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """The edges into these nodes: their columns, senders and receivers."""
         at, counts = self.positions(nodes)
-        return self.columns[at], self.senders[at], np.repeat(nodes, counts)
+        return self.columns_at(at), self.senders[at], np.repeat(nodes, counts)
 
     def reach(
         self, groups: Sequence[tuple[int, ...]], hops: int, limit: int | None = None

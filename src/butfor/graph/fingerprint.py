@@ -13,6 +13,7 @@ from torch_geometric.data import HeteroData
 
 from butfor.errors import ModelError
 from butfor.graph.fields import EDGE_FIELDS, edge_fields, node_fields
+from butfor.graph.stored import stored_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +28,7 @@ __all__ = [
     "graph_fingerprint",
     "model_fingerprint",
     "model_tensors",
+    "tensors_fingerprint",
     "text_fingerprint",
 ]
 
@@ -35,7 +37,16 @@ DIGITS = 16
 
 
 def graph_fingerprint(data: Data | HeteroData) -> str:
-    """A hash of everything that a model can read of this graph; labels, masks and names do not count."""
+    """A hash of everything that a model can read of this graph; labels, masks and names do not count.
+
+    The folder of a graph on disk has it written down.
+    """
+    stored = stored_of(data)
+    return tensors_fingerprint(data) if stored is None else stored.fingerprint
+
+
+def tensors_fingerprint(data: Data | HeteroData) -> str:
+    """The same, computed. Arrays on disk are read from one end to the other, and never held."""
     digest = hashlib.sha256(str(int(data.num_nodes or 0)).encode())
     tensors: dict[str, Tensor]
     if isinstance(data, HeteroData):

@@ -16,12 +16,15 @@ from butfor.graph.csr import Incoming
 from butfor.graph.fields import edge_fields, node_fields
 from butfor.graph.fingerprint import graph_fingerprint
 from butfor.graph.neighbourhood import Neighbourhood, induced
+from butfor.graph.stored import stored_of
 from butfor.graph.symmetry import is_symmetric
 from butfor.graph.typed import Types
 from butfor.graph.validate import validate
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from pathlib import Path
+    from typing import SupportsIndex
 
     from numpy.typing import NDArray
     from torch import Tensor
@@ -29,8 +32,14 @@ if TYPE_CHECKING:
 
     from butfor.graph.csr import Flow
     from butfor.graph.edge_keys import Edge, EdgeKey, Relation
+    from butfor.graph.stored import Stored
 
 __all__ = ["Graph"]
+
+_NOT_UNDIRECTED = (
+    "directed=False was given, but some edges have no reverse; add the missing directions with "
+    "torch_geometric.utils.to_undirected, or pass directed=True"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +58,16 @@ class Graph:
     * *self-loops* stay and are never deleted: a node always keeps its own representation.
     * *isolated nodes* are targets like any other; they have no edit.
     * *edge weights and attributes* follow their edges into every neighbourhood and edited graph.
+
+    A graph that was opened from a folder (`butfor.open_graph`) stays there: ``path`` is the folder, its arrays are
+    mapped into memory, and what is asked about some nodes reads what belongs to these. It is pickled as its path.
     """
 
     data: Data | HeteroData
     directed: bool
     edge_index: NDArray[np.int64]
     types: Types | None = None
+    path: Path | None = None
     _by_flow: dict[Flow, Incoming] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -64,6 +77,9 @@ class Graph:
         Raises:
             GraphError: the data are malformed (see `butfor.graph.validate`).
         """
+        stored = stored_of(data)
+        if stored is not None:
+            return cls._of_stored(data, stored, directed)
         validate(data)
         if isinstance(data, HeteroData):
             types, edge_index = Types.of(data)
@@ -75,11 +91,22 @@ class Graph:
         if directed is None:
             directed = not is_symmetric(incoming, _carried(data, edge_index.shape[1]))
         elif not is_symmetric(incoming):
-            raise GraphError(
-                "directed=False was given, but some edges have no reverse; add the missing directions with "
-                "torch_geometric.utils.to_undirected, or pass directed=True"
-            )
+            raise GraphError(_NOT_UNDIRECTED)
         return cls(data, directed, edge_index, _by_flow={"source_to_target": incoming})
+
+    @classmethod
+    def _of_stored(cls, data: Data | HeteroData, stored: Stored, directed: bool | None) -> Graph:
+        if directed is False and stored.types is None and not stored.reversible:
+            raise GraphError(_NOT_UNDIRECTED)
+        if directed is None or stored.types is not None:
+            directed = stored.directed
+        index: dict[Flow, Incoming] = {"source_to_target": stored.incoming}
+        return cls(data, directed, stored.edge_index, stored.types, stored.path, index)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        if self.path is None:
+            return super().__reduce_ex__(protocol)
+        return Graph.of, (self.data, self.directed)
 
     @cached_property
     def num_nodes(self) -> int:
@@ -347,10 +374,12 @@ class Graph:
         return self._incoming(flow).into(nodes)
 
     def fingerprint(self) -> str:
-        """A short hash of everything that a model can read of this graph."""
+        """A short hash of everything that a model can read of this graph; of one on disk it is written there."""
         return graph_fingerprint(self.data)
 
     def _incoming(self, flow: Flow) -> Incoming:
+        # A graph on disk is stored by receiver; the index by sender, for the rare models that pass messages against
+        # the edges, is made here, in memory.
         if flow not in self._by_flow:
             self._by_flow[flow] = Incoming.of(self.edge_index, self.num_nodes, flow)
         return self._by_flow[flow]
@@ -374,5 +403,6 @@ class Graph:
 def _carried(data: Data, edges: int) -> NDArray[Any] | None:
     """What each edge carries, as one row of numbers; None if nothing."""
     # As double: NumPy does not know all types that torch has.
-    columns = [value.cpu().reshape(edges, -1).double().numpy() for value in edge_fields(data).values()]
+    fields = edge_fields(data).values() if edges else ()
+    columns = [value.cpu().reshape(edges, -1).double().numpy() for value in fields]
     return np.concatenate(columns, axis=1) if columns else None

@@ -102,9 +102,10 @@ def induced(
     inside = np.flatnonzero(is_among(sender_key, keys))
     at, receiver, sender_key = at[inside], receiver[inside], sender_key[inside]
     owner = owner[receiver]
-    order = np.argsort(owner * len(incoming.columns) + incoming.columns[at])
+    columns = incoming.columns_at(at)
+    order = np.argsort(owner * len(incoming.senders) + columns)
     cuts = np.searchsorted(owner, np.arange(len(groups) + 1))
-    columns = incoming.columns[at[order]]
+    columns = columns[order]
     ends = np.stack([np.searchsorted(keys, sender_key[order]), receiver[order]])
     if flow == "target_to_source":
         ends = ends[::-1]

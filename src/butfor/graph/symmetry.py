@@ -27,7 +27,8 @@ def is_symmetric(incoming: Incoming, carried: NDArray[Any] | None = None) -> boo
         return False
     nodes = incoming.num_nodes
     # Entries of one byte, unless what edges carry has to be found again by their columns.
-    columns = np.ones(len(incoming.columns), np.int8) if carried is None else incoming.columns
+    edges = len(incoming.senders)
+    columns = np.ones(edges, np.int8) if carried is None else incoming.columns_at(np.arange(edges))
     given = csr_array((columns, incoming.senders, incoming.pointers), shape=(nodes, nodes))
     # Grouping keeps the order that it finds: `turned` is in the order of senders, then receivers; `again` of receivers,
     # then senders. So the pairs of both ascend, and in a symmetric graph they are the same.

@@ -10,6 +10,7 @@ from torch_geometric.data import Data, HeteroData
 
 from butfor.boundary.json_values import shown
 from butfor.errors import GraphError
+from butfor.graph.stored import stored_of
 
 __all__ = ["check_name", "check_plain", "is_of_edges", "validate"]
 
@@ -36,11 +37,13 @@ def validate(data: Data | HeteroData) -> None:
     """Refuse a graph that no method could work on; takes time linear in its arrays.
 
     A graph without edges is fine, one without nodes is not. `y` may have one row per node or one for the
-    whole graph.
+    whole graph. What was opened from a folder was checked when that was written.
 
     Raises:
         GraphError: naming the first thing that is wrong.
     """
+    if stored_of(data) is not None:
+        return
     if isinstance(data, HeteroData):
         _validate_types(data)
         return
