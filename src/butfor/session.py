@@ -284,6 +284,8 @@ class Session:
 # Beyond this many numbers that a run on the whole graph reads, receptive fields are read instead.
 CHEAP_NUMBERS = 100_000_000
 
+TO_MEMORY = "load it into memory: butfor.open_graph(...).clone()"
+
 
 def _predictor(verify: object, model: nn.Module, graph: Graph, task: Task, **settings: Any) -> Predictor:
     """The model on this graph; it runs on the whole of it where that is wanted, or cheap, or cannot be avoided.
@@ -294,6 +296,10 @@ def _predictor(verify: object, model: nn.Module, graph: Graph, task: Task, **set
     """
     if verify not in (None, *get_args(Scope)):
         raise InputError(f"verify is {verify!r}; give {' or '.join(map(repr, get_args(Scope)))}")
+    if graph.path is not None:
+        if verify == "whole-graph" or task == "graph":
+            raise InputError(f"of the graph in {graph.path} only receptive fields are read; for more, {TO_MEMORY}")
+        verify = "receptive-field"
     if verify == "whole-graph" or (verify is None and (task == "graph" or graph.numbers <= CHEAP_NUMBERS)):
         return Predictor.of(model, graph, task, **settings)
     if task == "graph":

@@ -39,7 +39,7 @@ __all__ = ["MAX_EDGES", "ProblemBuilder", "TooLarge"]
 WHOLE_GRAPH = "The model reads more than a neighbourhood, so the whole graph was searched."
 READS_MORE = (
     "{} seems to read more of the graph than the messages that reach {} within {} hops, and of this graph only that is "
-    "read; explain it on a graph in memory, with verify='whole-graph'"
+    "read; explain it on a graph in memory, with verify='whole-graph' (butfor.open_graph(...).clone())"
 )
 MODEL_ITSELF = "Every question ran the model itself, because of {}."
 

@@ -218,7 +218,9 @@ def _work(field: ReceptiveField, margins: Margins, edits: int, more: int) -> int
     degrees = np.diff(field.incoming.rows[: field.incoming.levels[1] + 1])
     tables = int((degrees * np.minimum(degrees, more)).sum()) * pairs * width
     # All tables are as long as the longest.
-    return 1 + tables + len(degrees) * (edits + 2 * pairs * min(more, int(degrees.max(initial=0))))
+    longest = 2 * pairs * min(more, int(degrees.max(initial=0)))
+    total: int = 1 + tables + len(degrees) * (edits + longest)
+    return total
 
 
 def _in_double_precision(part: Any) -> Any:
