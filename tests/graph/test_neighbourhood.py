@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from torch_geometric.utils import k_hop_subgraph
 
 from butfor.errors import InputError
+from butfor.graph.csr import Incoming
 from butfor.graph.graph import Graph
 from edge_lists import data_of, edge_lists
 
@@ -87,7 +90,7 @@ def test_no_more_neighbourhoods_than_fit() -> None:
     near = graph.neighbourhoods(groups, 2, most=4 * 30 * 29)
     assert 1 <= len(near) <= 4
     assert [one.targets for one in near] == groups[: len(near)]
-    assert len(graph.neighbourhoods(groups, 2, most=1)) == 1
+    assert graph.neighbourhoods(groups, 2, most=1) == []
 
 
 @settings(deadline=None, max_examples=100)
@@ -115,3 +118,34 @@ def test_edges_into_the_outermost_nodes_are_not_visible() -> None:
         assert {tuple(edge) for edge in visible.T.tolist()} == set(seen)
     whole = graph.neighbourhood(0, None)
     assert whole.visible(whole.edge_index).all()
+
+
+@settings(deadline=None, max_examples=100)
+@given(edge_lists, st.booleans(), st.integers(1, 3))
+def test_without_its_rim_a_neighbourhood_has_the_edges_that_can_matter(
+    graph_of: tuple[int, list[tuple[int, int]]], directed: bool, hops: int
+) -> None:
+    nodes, edges = graph_of
+    both = edges if directed else edges + [(v, u) for u, v in edges if u != v]
+    graph = Graph.of(data_of(both, nodes), directed=directed)
+    # The same graph in order, as it is stored on disk.
+    order = np.lexsort(graph.edge_index)
+    pointers = np.searchsorted(graph.edge_index[1, order], np.arange(nodes + 1))
+    ordered = replace(
+        Graph.of(data_of([both[i] for i in order], nodes), directed=directed),
+        _by_flow={"source_to_target": Incoming(pointers, None, graph.edge_index[0, order])},
+    )
+    for node in range(nodes):
+        full, trimmed = graph.neighbourhood(node, hops), graph.neighbourhood(node, hops, rim=False)
+        wanted = full.visible(full.edge_index)
+        if not directed:
+            wanted |= full.visible(full.edge_index[::-1])
+        assert np.array_equal(trimmed.nodes, full.nodes)
+        assert np.array_equal(trimmed.columns, full.columns[wanted])
+        assert np.array_equal(trimmed.edge_index, full.edge_index[:, wanted])
+        again = ordered.neighbourhood(node, hops, rim=False)
+        assert np.array_equal(np.sort(order[again.columns]), trimmed.columns)
+        assert sorted(again.edge_index.T.tolist()) == sorted(trimmed.edge_index.T.tolist())
+        assert graph.size((node,), hops, "source_to_target", 10**9) == full.visible(full.edge_index).sum()
+        few = graph.size((node,), hops, "source_to_target", 2)
+        assert few <= 2 or graph.size((node,), hops, "source_to_target", 10**9) > 2

@@ -25,7 +25,8 @@ class Incoming:
 
     Attributes:
         pointers: the edges into node ``v`` stand at ``pointers[v]`` to ``pointers[v + 1]``.
-        columns: the column of each edge in ``edge_index``; None if the edges of ``edge_index`` are in this order.
+        columns: the column of each edge in ``edge_index``; None if the edges of ``edge_index`` are in
+            this order, and those into a node in that of their senders.
         senders: the node that each message comes from; beside the columns, so that a node's edges are read in one
             stretch of memory.
     """
@@ -72,6 +73,33 @@ class Incoming:
         """The edges into these nodes: their columns, senders and receivers."""
         at, counts = self.positions(nodes)
         return self.columns_at(at), self.senders[at], np.repeat(nodes, counts)
+
+    def between(
+        self, senders: NDArray[np.int64], receivers: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the edges of these pairs stand, all copies of each, and the pair that each belongs to."""
+        if self.columns is not None:
+            # In no order: all edges into the receivers are looked at.
+            at, counts = self.positions(receivers)
+            pair = np.repeat(np.arange(len(receivers)), counts)
+            mine = np.flatnonzero(self.senders[at] == senders[pair])
+            return at[mine], pair[mine]
+        first, last = self._bisect(senders, receivers), self._bisect(senders + 1, receivers)
+        counts = last - first
+        pair = np.repeat(np.arange(len(receivers)), counts)
+        return np.arange(len(pair)) + np.repeat(first - np.cumsum(counts) + counts, counts), pair
+
+    def _bisect(self, senders: NDArray[np.int64], receivers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where among the edges into each receiver, whose senders ascend, the first stands that is not below this."""
+        low, high = self.pointers[receivers], self.pointers[receivers + 1]
+        open_ = np.flatnonzero(low < high)
+        while len(open_):
+            middle = (low[open_] + high[open_]) // 2
+            below = self.senders[middle] < senders[open_]
+            low[open_[below]], high[open_[~below]] = middle[below] + 1, middle[~below]
+            open_ = open_[low[open_] < high[open_]]
+        found: NDArray[np.int64] = low
+        return found
 
     def reach(
         self, groups: Sequence[tuple[int, ...]], hops: int, limit: int | None = None

@@ -299,11 +299,14 @@ class Graph:
         hops: int | None,
         flow: Flow = "source_to_target",
         joins: Collection[EdgeKey] = (),
+        *,
+        rim: bool = True,
     ) -> Neighbourhood:
         """The subgraph on all nodes whose messages reach a target within ``hops``, or the whole graph.
 
         Costs time and memory in proportion to the edges of its nodes, whatever the size of the graph. Where
-        edges may be added (``joins``), messages along them count too.
+        edges may be added (``joins``), messages along them count too. Without ``rim``, edges between outermost nodes,
+        which bring the target no messages, are neither looked at nor part of it.
 
         Raises:
             InputError: a target is not in the graph.
@@ -312,7 +315,7 @@ class Graph:
         if not nodes:
             return self._whole((), np.arange(self.num_nodes), np.zeros(self.num_nodes, dtype=np.int64))
         if not joins:
-            return self.neighbourhoods([nodes], hops, flow)[0]
+            return self.neighbourhoods([nodes], hops, flow, rim=rim)[0]
         for node in nodes:
             self.check_node(node)
         incoming = self._incoming(flow)
@@ -320,7 +323,7 @@ class Graph:
         keys, distance = incoming.reach_with(extra, nodes, self.num_nodes if hops is None else hops)
         if hops is None:
             return self._whole(nodes, keys, distance)
-        return induced(incoming, [nodes], keys, distance, hops, flow)[0]
+        return induced(incoming, [nodes], keys, distance, hops, flow, rim, self._both_ways)[0]
 
     def neighbourhoods(
         self,
@@ -328,6 +331,8 @@ class Graph:
         hops: int | None,
         flow: Flow = "source_to_target",
         most: int | None = None,
+        *,
+        rim: bool = True,
     ) -> list[Neighbourhood]:
         """The neighbourhood of each group of targets, all found together.
 
@@ -343,21 +348,23 @@ class Graph:
         if not groups:
             return []
         keys, distance = incoming.reach(groups, self.num_nodes if hops is None else hops, most)
-        if most is not None and incoming.counts(keys % self.num_nodes).sum() > most:
-            return self.neighbourhoods(groups[: len(groups) // 2], hops, flow, most)
+        if most is not None:
+            inner = keys if hops is None else keys[distance < hops]
+            if incoming.counts(inner % self.num_nodes).sum() > most:
+                return self.neighbourhoods(groups[: len(groups) // 2], hops, flow, most, rim=rim)
         if hops is None:
             owner = keys // self.num_nodes
             inside = [owner == number for number in range(len(groups))]
             pairs = zip(groups, inside, strict=True)
             return [self._whole(group, keys[mine] % self.num_nodes, distance[mine]) for group, mine in pairs]
-        return induced(incoming, groups, keys, distance, hops, flow)
+        return induced(incoming, groups, keys, distance, hops, flow, rim, self._both_ways)
 
     def degrees(self, nodes: NDArray[np.int64], flow: Flow = "source_to_target") -> NDArray[np.int64]:
         """How many edges bring messages to each of these nodes."""
         return self._incoming(flow).counts(nodes)
 
     def size(self, targets: tuple[int, ...], hops: int, flow: Flow, limit: int) -> int:
-        """How many edges lead into the nodes within ``hops`` of a target: what its neighbourhood costs to build.
+        """How many edges can bring messages to a target from within ``hops``: about what its neighbourhood costs.
 
         Beyond ``limit`` it is only counted until that is certain.
 
@@ -367,7 +374,12 @@ class Graph:
         for node in targets:
             self.check_node(node)
         incoming = self._incoming(flow)
-        return int(incoming.counts(incoming.reach([targets], hops, limit)[0]).sum())
+        return int(incoming.counts(incoming.reach([targets], hops - 1, limit)[0]).sum())
+
+    @property
+    def _both_ways(self) -> bool:
+        """Whether edges may go with their reverses."""
+        return self.types is not None or not self.directed
 
     def into(self, nodes: NDArray[np.int64], flow: Flow) -> tuple[NDArray[np.int64], ...]:
         """The edges that bring messages to these nodes: their columns, senders and receivers."""

@@ -92,21 +92,38 @@ def induced(
     distance: NDArray[np.int64],
     hops: int,
     flow: Flow,
+    rim: bool,
+    both_ways: bool,
 ) -> list[Neighbourhood]:
-    """The subgraph induced by the nodes of each group, as `Incoming.reach` found them."""
+    """The subgraph induced by the nodes of each group, as `Incoming.reach` found them.
+
+    Without ``rim``, only what can matter: the edges into nodes inside the outermost ring and, if edges go with their
+    reverses (``both_ways``), these. Then edges into outermost nodes, which may be hubs, need not all be read.
+    """
     owner, nodes = np.divmod(keys, incoming.num_nodes)
     begins = np.searchsorted(owner, np.arange(len(groups) + 1))
-    at, counts = incoming.positions(nodes)
-    receiver = np.repeat(np.arange(len(nodes)), counts)
-    sender_key = incoming.senders[at] + np.repeat(owner * incoming.num_nodes, counts)
+    listed = np.arange(len(nodes)) if rim else np.flatnonzero(distance < hops)
+    at, counts = incoming.positions(nodes[listed])
+    receiver = np.repeat(listed, counts)
+    sender_key = incoming.senders[at] + owner[receiver] * incoming.num_nodes
     inside = np.flatnonzero(is_among(sender_key, keys))
     at, receiver, sender_key = at[inside], receiver[inside], sender_key[inside]
-    owner = owner[receiver]
+    sender = np.searchsorted(keys, sender_key)
+    if not rim and both_ways:
+        outer = np.flatnonzero(distance[sender] >= hops)
+        back, which = incoming.between(nodes[receiver[outer]], nodes[sender[outer]])
+        # Copies of an edge have the same reverses.
+        back, once = np.unique(np.stack([sender[outer[which]], back]), axis=1, return_index=True)
+        at, receiver, sender = (
+            np.concatenate([at, back[1]]),
+            np.concatenate([receiver, back[0]]),
+            np.concatenate([sender, receiver[outer[which[once]]]]),
+        )
     columns = incoming.columns_at(at)
-    order = np.argsort(owner * len(incoming.senders) + columns)
-    cuts = np.searchsorted(owner, np.arange(len(groups) + 1))
+    order = np.argsort(owner[receiver] * len(incoming.senders) + columns)
+    cuts = np.searchsorted(owner[receiver[order]], np.arange(len(groups) + 1))
     columns = columns[order]
-    ends = np.stack([np.searchsorted(keys, sender_key[order]), receiver[order]])
+    ends = np.stack([sender[order], receiver[order]])
     if flow == "target_to_source":
         ends = ends[::-1]
     near = []

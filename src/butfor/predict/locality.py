@@ -33,6 +33,9 @@ __all__ = ["are_local"]
 # How many isolated nodes of noise are added, and at least how many edges of noise that share one receiver.
 STRANGERS = 8
 
+# Where no more of the graph is read than needed, how many outermost nodes of a neighbourhood get noise.
+RIM = 1000
+
 # How large noise is beside the largest feature. Both ways: a ReLU lets one of the two through.
 FAR = (10.0, -10.0)
 NONE = (0.0,)
@@ -98,7 +101,7 @@ def _surrounded(predictor: Predictor, asked: Sequence[Edits], far: float) -> tup
     total = first + len(edited.nodes)
     for number, edits in enumerate(asked):
         near = edits.neighbourhood
-        column, outside, inside = _ring(graph, near)
+        column, outside, inside = _ring(graph, near, RIM if predictor.scope == "receptive-field" else None)
         new = total + np.arange(len(column))
         pair = np.stack([new, row + inside])
         nodes.append(outside)
@@ -155,12 +158,17 @@ def _meeting(graph: Graph, columns: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.stack([np.arange(len(columns)), len(columns) + first[mine]])
 
 
-def _ring(graph: Graph, near: Neighbourhood) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _ring(
+    graph: Graph, near: Neighbourhood, most: int | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """For each outermost node one edge that reaches it from outside: its column, the node outside, the position inside.
 
-    A node without such an edge has none here; and the whole graph has no outermost nodes.
+    A node without such an edge has none here; and the whole graph has no outermost nodes. If at most so many are wanted
+    it is those with the fewest edges.
     """
     rim = np.flatnonzero(near.distance == (-1 if near.hops is None else near.hops))
+    if most is not None and len(rim) > most:
+        rim = np.sort(rim[np.argsort(graph.degrees(near.nodes[rim], near.flow), kind="stable")[:most]])
     column, sender, receiver = graph.into(near.nodes[rim], near.flow)
     at = np.minimum(np.searchsorted(near.nodes, sender), near.num_nodes - 1)
     outside = np.flatnonzero(near.nodes[at] != sender)

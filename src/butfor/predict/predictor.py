@@ -242,7 +242,8 @@ class Predictor:
 
     def field(self, target: tuple[int, ...], joins: Collection[EdgeKey] = ()) -> Neighbourhood:
         """The receptive field of a target, read afresh; where edges are added, with what messages along them bring."""
-        return self.graph.neighbourhood(target, self.field_hops(target), self.flow or "source_to_target", joins)
+        flow = self.flow or "source_to_target"
+        return self.graph.neighbourhood(target, self.field_hops(target), flow, joins, rim=False)
 
     def field_hops(self, target: tuple[int, ...]) -> int:
         """How far a receptive field reaches: a hop further than messages do, for the degrees of the last senders.
@@ -303,7 +304,7 @@ def _first_batch(call: Call, scope: Scope) -> EditedBatch:
     targets = _every_target(call) if scope == "whole-graph" or call.task == "link" else _some_targets(call)
     if scope == "whole-graph":
         return EditedBatch.whole_graph(call.graph, targets)
-    near = call.graph.neighbourhood(np.unique(targets).tolist(), 1)
+    near = call.graph.neighbourhood(np.unique(targets).tolist(), 1, rim=False)
     return replace(EditedBatch.receptive_field(near), target_rows=np.searchsorted(near.nodes, targets))
 
 

@@ -129,7 +129,8 @@ class ProblemBuilder:
         prefetched: Prefetched = {}
         if not self.hops or self.predictor.task != "node" or not self.rules.only_deletes:
             return prefetched
-        found = self.graph.neighbourhoods(list(targets), self.hops, self._flow, min(most, self.max_edges))
+        limit, rim = min(most, self.max_edges), not self._reads_fields
+        found = self.graph.neighbourhoods(list(targets), self.hops, self._flow, limit, rim=rim)
         edits = [self.rules.edits(near) for near in found]
         for start, end in self._general.pieces(edits):
             piece = edits[start:end]
@@ -202,15 +203,16 @@ class ProblemBuilder:
         if hops == self.hops and target in prefetched:
             edits, local = prefetched.pop(target)
             return edits, "", local
-        near, note = self.graph.neighbourhood(target, hops, self._flow), ""
+        rim = not self._reads_fields
+        near, note = self.graph.neighbourhood(target, hops, self._flow, rim=rim), ""
         if self.rules.only_deletes:
             edits = self.rules.edits(near)
         else:
             # What is near enough to be joined or changed may lie further away than the model sees.
             wide = None if hops is None else max(hops, self.rules.farthest)
-            around = near if wide == hops else self.graph.neighbourhood(target, wide, self._flow)
+            around = near if wide == hops else self.graph.neighbourhood(target, wide, self._flow, rim=rim)
             joins, note = self.rules.joins(around)
-            near = self.graph.neighbourhood(target, hops, self._flow, joins) if joins else near
+            near = self.graph.neighbourhood(target, hops, self._flow, joins, rim=rim) if joins else near
             edits = self.rules.edits(near, around, joins)
         return edits, note, None
 

@@ -281,7 +281,7 @@ def recorded_at_other_sizes(predictor: Predictor, edits: Edits, max_numbers: int
     twice = EditedBatch.of([(edits, pack([(), ()]))])
     if predictor.scope == "receptive-field":
         assert near.hops is not None
-        larger = EditedBatch.receptive_field(graph.neighbourhood(near.targets, near.hops + 1, near.flow))
+        larger = EditedBatch.receptive_field(graph.neighbourhood(near.targets, near.hops + 1, near.flow, rim=False))
     else:
         _check_graph(graph, max_numbers)
         larger = replace(EditedBatch.whole_graph(graph, [near.targets]), nodes=np.arange(graph.num_nodes))
