@@ -10,6 +10,7 @@ from torch_geometric.data import Batch, Data, HeteroData
 
 from butfor.boundary.arguments import check_whole
 from butfor.errors import InputError
+from butfor.graph.stores import from_stores, is_stores
 from butfor.problem.builder import MAX_EDGES
 from butfor.problem.target import Pair, as_targets, task_of
 from butfor.session import Session, check_settings, shown
@@ -98,7 +99,8 @@ def explain(
             them by type. One that predicts links also takes ``edge_label_index``, or has ``encode`` and ``decode``; one
             of whole graphs may take ``batch`` (``batch_dict``). For one that returns a single number,
             ``goal.threshold`` says where another answer begins.
-        data: the graph; or several graphs, each of which is explained as a whole.
+        data: the graph; or several graphs, each of which is explained as a whole. A graph may also be one that
+            `open_graph` opened, or PyG's pair of a ``FeatureStore`` and a ``GraphStore``.
         target: a node, a `Pair`, or several of either (a boolean mask or an index tensor of nodes works too).
         method: how to search; by default `Exact`.
         goal: what counts as something else; by default any other class.
@@ -145,6 +147,8 @@ def explain(
     search: dict[str, Any] = {"budget": budget, "seed": seed}
     if isinstance(data, Batch) and target is None:
         data = data.to_data_list()
+    if is_stores(data):
+        data = from_stores(data)
     if not isinstance(data, (Data, HeteroData)):
         if target is not None or isinstance(data, torch.Tensor) or not isinstance(data, Iterable):
             raise InputError("give one graph to explain its nodes or links; several graphs are explained as wholes")

@@ -117,17 +117,15 @@ def _print_names() -> None:
 
 
 def _print_one(name: str, data: "Data", sha256: str) -> None:
-    import torch
-
     from butfor.graph.graph import Graph
 
     graph = Graph.of(data)
-    source, target = data.edge_index
+    loops, isolated = _loops_and_isolated(data)
     rows = [
         ["nodes", str(data.num_nodes)],
         ["edges", f"{data.num_edges} columns, {'directed' if graph.directed else 'undirected'}"],
-        ["self-loops", str(int((source == target).sum()))],
-        ["isolated nodes", str(data.num_nodes - len(torch.unique(data.edge_index)))],
+        ["self-loops", str(loops)],
+        ["isolated nodes", str(isolated)],
         ["features", str(data.x.size(1))],
         ["classes", _classes(data)],
     ]
@@ -136,6 +134,17 @@ def _print_one(name: str, data: "Data", sha256: str) -> None:
             rows.append([key, f"{int(data[key].sum())} nodes"])
     rows.append(["fingerprint", sha256])
     print_table(["", ""], rows, title=name, left=2)
+
+
+def _loops_and_isolated(data: "Data") -> tuple[int, int]:
+    """How many edges are self-loops, and how many nodes have no edge; in parts, as the edges may be on disk."""
+    import torch
+
+    loops, alone = 0, torch.ones(int(data.num_nodes), dtype=torch.bool)
+    for source, target in zip(*(row.split(2**20) for row in data.edge_index.long()), strict=True):
+        loops += int((source == target).sum())
+        alone[source] = alone[target] = False
+    return loops, int(alone.sum())
 
 
 def _classes(data: "Data") -> str:

@@ -14,6 +14,7 @@ from torch_geometric.data import HeteroData
 from butfor.errors import ModelError
 from butfor.graph.fields import EDGE_FIELDS, edge_fields, node_fields
 from butfor.graph.stored import stored_of
+from butfor.graph.stores import LazyRows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +49,7 @@ def graph_fingerprint(data: Data | HeteroData) -> str:
 def tensors_fingerprint(data: Data | HeteroData) -> str:
     """The same, computed. Arrays on disk are read from one end to the other, and never held."""
     digest = hashlib.sha256(str(int(data.num_nodes or 0)).encode())
-    tensors: dict[str, Tensor]
+    tensors: dict[str, Tensor | LazyRows]
     if isinstance(data, HeteroData):
         stores = {**dict(data.node_items()), **dict(data.edge_items())}
         names = ("x", "edge_index", *EDGE_FIELDS, "batch")
@@ -66,7 +67,8 @@ def tensors_fingerprint(data: Data | HeteroData) -> str:
             tensors["batch"] = data.batch
     for name, value in tensors.items():
         digest.update(f"{name}{str(value.dtype).removeprefix('torch.')}{tuple(value.shape)}".encode())
-        digest.update(_bytes(value))
+        for part in value.blocks() if isinstance(value, LazyRows) else (value,):
+            digest.update(_bytes(part))
     return digest.hexdigest()[:DIGITS]
 
 

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from torch_geometric.data import HeteroData
 
 from butfor.boundary.arguments import is_whole
@@ -17,6 +16,7 @@ from butfor.graph.fields import edge_fields, node_fields
 from butfor.graph.fingerprint import graph_fingerprint
 from butfor.graph.neighbourhood import Neighbourhood, induced
 from butfor.graph.stored import stored_of
+from butfor.graph.stores import from_stores, is_stores
 from butfor.graph.symmetry import is_symmetric
 from butfor.graph.typed import Types
 from butfor.graph.validate import validate
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import SupportsIndex
 
+    import torch
     from numpy.typing import NDArray
     from torch import Tensor
     from torch_geometric.data import Data
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from butfor.graph.csr import Flow
     from butfor.graph.edge_keys import Edge, EdgeKey, Relation
     from butfor.graph.stored import Stored
+    from butfor.graph.stores import Stores
 
 __all__ = ["Graph"]
 
@@ -71,16 +73,19 @@ class Graph:
     _by_flow: dict[Flow, Incoming] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, data: Data | HeteroData, directed: bool | None = None) -> Graph:
-        """Read a PyG ``Data`` or ``HeteroData``.
+    def of(cls, data: Data | HeteroData | Stores, directed: bool | None = None) -> Graph:
+        """Read a PyG ``Data`` or ``HeteroData``, also one that was opened from a folder; or PyG's pair of stores.
 
         Raises:
             GraphError: the data are malformed (see `butfor.graph.validate`).
         """
+        if is_stores(data):
+            return cls.of(from_stores(data), directed)
         stored = stored_of(data)
         if stored is not None:
             return cls._of_stored(data, stored, directed)
         validate(data)
+        assert not isinstance(data, tuple)  # which would have been refused
         if isinstance(data, HeteroData):
             types, edge_index = Types.of(data)
             return cls(data, True, edge_index, types)
@@ -115,9 +120,8 @@ class Graph:
 
     @property
     def x(self) -> Tensor:
-        """The node features of a graph of one type."""
-        x = self.data.x
-        assert isinstance(x, torch.Tensor)
+        """The node features of a graph of one type; a `LazyRows` where they are in a store."""
+        x: Tensor = self.data.x
         return x.detach()
 
     @property

@@ -11,6 +11,7 @@ from torch_geometric.data import Data, HeteroData
 from butfor.boundary.json_values import shown
 from butfor.errors import GraphError
 from butfor.graph.stored import stored_of
+from butfor.graph.stores import LazyRows
 
 __all__ = ["check_name", "check_plain", "is_of_edges", "validate"]
 
@@ -122,11 +123,12 @@ def _edge_index(data: Any) -> Tensor:
     return edge_index
 
 
-def _features(data: Any) -> Tensor:
+def _features(data: Any) -> Tensor | LazyRows:
     x = data.x if "x" in data else None
-    if not isinstance(x, Tensor):
+    if not isinstance(x, (Tensor, LazyRows)):
         raise GraphError("this graph has no node features x: where there are none, use torch.ones(num_nodes, 1)")
-    check_plain("x", x)
+    if isinstance(x, Tensor):
+        check_plain("x", x)
     if x.dim() != 2:
         raise GraphError(f"x has shape {tuple(x.shape)}, but must be [nodes, features]")
     if x.size(0) == 0:
@@ -137,7 +139,8 @@ def _features(data: Any) -> Tensor:
         raise GraphError(f"x has {x.size(0)} rows, but the graph says it has {shown(count)} nodes")
     if x.dtype not in _NUMBERS:
         raise GraphError(f"x is of dtype {x.dtype}, but features must be floating or integers: use x.float()")
-    _check_finite("x", x, "node")
+    if isinstance(x, Tensor):  # what is fetched from a store is looked at when it comes
+        _check_finite("x", x, "node")
     return x
 
 

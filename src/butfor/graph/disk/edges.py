@@ -155,20 +155,18 @@ class _Notes:
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
         self._folder = folder
-        self._files: dict[str, Any] = {}
         self.kinds: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
 
     def write(self, chunk: Chunk) -> None:
-        if not self._files:
+        if not self.kinds:
             self.kinds = {name: (values.dtype.newbyteorder("<"), values.shape[1:]) for name, values in chunk.items()}
-            self._files = {name: (self._folder / name).open("wb") for name in chunk}
         for name, (dtype, tail) in self.kinds.items():
             if name not in chunk or chunk[name].shape[1:] != tail:
                 raise GraphError(f"{name} of the edges must have rows of shape {tail} in every part")
-            np.ascontiguousarray(chunk[name], dtype=dtype).tofile(self._files[name])
+            with (self._folder / name).open("ab") as file:
+                np.ascontiguousarray(chunk[name], dtype=dtype).tofile(file)
 
     def read(self, rows: int) -> Iterator[Chunk]:
-        self._close()
         files = {name: (self._folder / name).open("rb") for name in self.kinds}
         try:
             while True:
@@ -184,14 +182,9 @@ class _Notes:
                 file.close()
 
     def remove(self) -> None:
-        self._close()
         for name in self.kinds:
             (self._folder / name).unlink()
         self._folder.rmdir()
-
-    def _close(self) -> None:
-        for file in self._files.values():
-            file.close()
 
 
 def check_finite(key: str, values: NDArray[Any], what: str, first: int) -> None:

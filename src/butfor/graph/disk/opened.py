@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,6 @@ from butfor.graph.validate import check_name
 
 if TYPE_CHECKING:
     import os
-    from typing import SupportsIndex
 
     from numpy.typing import NDArray
 
@@ -55,10 +55,10 @@ def open_graph(path: str | os.PathLike[str]) -> DiskData | DiskHeteroData:
 class _Opened:
     """What both kinds of graphs do when they are opened from a folder."""
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+    def __reduce__(self) -> Any:
         stored = stored_of(self)
         if stored is None:  # it was changed, and is no longer what the folder holds
-            return self.__copy__().__reduce_ex__(protocol)
+            return copy.copy, (self.__copy__(),)
         return _reopened, (str(stored.path), stored.fingerprint)
 
     def __copy__(self) -> Any:

@@ -74,12 +74,15 @@ class GraphWriter:
         self._rows: dict[str, int] = {}
         self._arrays: dict[str, NDArray[Any]] = {}
         self._folder = PartialFolder(folder, force=force)
-        first: ArrayFolder = self._folder
-        if undirected:  # edges are sorted twice: to see which reverses are missing, and with these
-            (self._folder.path / "once").mkdir()
-            first = ArrayFolder(self._folder.path / "once")
-        self._once = None if first is self._folder else first
-        self._edges = EdgeFiles(first, num_nodes, memory, self._shown)
+        self._once: ArrayFolder | None = None
+        try:
+            if undirected:  # edges are sorted twice: to see which reverses are missing, and with these
+                self._once = ArrayFolder(self._folder.path / "once")
+                self._once.path.mkdir()
+            self._edges = EdgeFiles(self._once or self._folder, num_nodes, memory, self._shown)
+        except BaseException as problem:
+            self._folder.__exit__(type(problem), problem, None)
+            raise
 
     def __enter__(self) -> Self:
         return self
