@@ -19,6 +19,7 @@ from torch_geometric.utils import coalesce, degree, scatter
 
 import butfor
 from butfor.methods.exact import Tuning
+from sampling import split
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -193,15 +194,18 @@ def in_place_between(layers: Any, x: Tensor, edge_index: Tensor) -> Tensor:
     return layers["again"](h, edge_index)
 
 
-@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
-@pytest.mark.parametrize(
-    "hidden",
-    [
-        beside_the_first, by_all_nodes, by_rank, along_some_edges, by_whole_numbers, through_lists, without_copies,
-        if_any_edge, unless_alone, by_hand, until_nothing_moves, in_place_between,
-    ],
-    ids=lambda hidden: hidden.__name__,
+READ_BESIDE = (
+    beside_the_first, by_all_nodes, by_rank, along_some_edges, by_whole_numbers, through_lists, without_copies,
+    if_any_edge, unless_alone, by_hand, until_nothing_moves, in_place_between,
 )  # fmt: skip
+CASES = [(hidden, number % 2 == way) for way in (0, 1) for number, hidden in enumerate(READ_BESIDE)]
+
+
+@pytest.mark.parametrize(
+    ("hidden", "directed"),
+    split(CASES, CASES[: len(READ_BESIDE)]),
+    ids=lambda value: getattr(value, "__name__", None) or ("directed" if value else "undirected"),
+)
 def test_what_a_model_reads_beside_its_messages_is_noticed(hidden: Callable[..., Tensor], directed: bool) -> None:
     layers: dict[str, Callable[[], nn.Module]] = {"conv": sage}
     if hidden in (if_any_edge, unless_alone, by_hand):

@@ -22,6 +22,7 @@ from butfor.oracle.gcn.oracle import GCNOracle
 from butfor.testing import links, random_problem
 from method_list import ALL, VARIANTS
 from proofs import check, clear, compare, explain, solved
+from sampling import split
 from truth import pairs_of, random_case, solve
 
 if TYPE_CHECKING:
@@ -32,12 +33,10 @@ if TYPE_CHECKING:
 # Random graphs for each kind of model, and how many problems (a graph and one of its nodes) they make at least.
 GRAPHS = {"GCN": 130, "PaperGCN": 80, "GIN": 60, "GraphSAGE": 60, "GAT": 60}
 PROBLEMS = {"GCN": 800, "PaperGCN": 470, "GIN": 360, "GraphSAGE": 360, "GAT": 360}
-QUICK = ("GCN", "GraphSAGE")
+QUICK = ("GCN",)
 
 
-@pytest.mark.parametrize(
-    "kind", [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in GRAPHS]
-)
+@pytest.mark.parametrize("kind", split(GRAPHS, QUICK))
 def test_equals_brute_force(kind: str) -> None:
     seeds = range(GRAPHS[kind])
     seen, _ = compare(clear(kind, seeds))
