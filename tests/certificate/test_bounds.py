@@ -16,7 +16,7 @@ from butfor.oracle.program.build import differences
 from butfor.oracle.program.oracle import ProgramOracle, program_oracle
 from gnns import LOCAL, one_way, quick_ones
 from program_cases import BY_HAND, Hand, ProgramCase, hand_case, kind_case
-from sampling import split, sampled
+from sampling import sampled, split
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -131,7 +131,7 @@ def test_answers_are_those_of_the_general_oracle() -> None:
     torch.manual_seed(0)
     session = Session.of(GraphSAGE(4, 8, 2, 3).eval(), data)
     assert isinstance(session.problem(0).oracle, ProgramOracle)
-    for node in range(data.num_nodes):
+    for node in range(0, data.num_nodes, 2):
         problem = session.problem(node)
         general = type(problem)(**{**vars(problem), "oracle": problem.oracle.general})
         proposals = [

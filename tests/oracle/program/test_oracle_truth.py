@@ -21,7 +21,7 @@ from butfor.oracle.general import ModelOracle
 from butfor.oracle.program.oracle import ProgramOracle, program_oracle
 from gnns import LOCAL, one_way, quick_ones
 from program_cases import BY_HAND, EXACT, POOLS, Hand, HandGraphs, HandLinks, ProgramCase, hand_case, kind_case, sums
-from sampling import split, sampled
+from sampling import sampled, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable
