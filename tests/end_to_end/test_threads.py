@@ -13,6 +13,7 @@ from torch_geometric import nn as gnn
 import butfor
 from butfor.models import fingerprint
 from butfor.testing import random_problem
+from sampling import split
 
 THREADS = 4
 
@@ -36,11 +37,12 @@ LAYERS = {
 }
 
 
-@pytest.mark.parametrize("layer", LAYERS)
+METHODS = (butfor.Exact(), butfor.Greedy(width=2), butfor.PRBCD(epochs=2, samples=2))
+CASES = [(layer, method) for layer in LAYERS for method in METHODS]
+
+
 @pytest.mark.parametrize(
-    "method",
-    [butfor.Exact(), butfor.Greedy(width=2), pytest.param(butfor.PRBCD(epochs=2, samples=2), marks=pytest.mark.slow)],
-    ids=str,
+    ("layer", "method"), split(CASES, [("cached GCN", METHODS[0]), ("SAGE", METHODS[1]), ("GAT", METHODS[0])]), ids=str
 )
 def test_four_threads_give_what_one_gives(layer: str, method: butfor.Exact) -> None:
     torch.manual_seed(0)

@@ -63,6 +63,7 @@ def test_optuna_finds_the_best_of_an_easy_grid() -> None:
     assert search.search_with_optuna(found) == best
 
 
+@pytest.mark.slow
 @pytest.mark.published
 def test_the_search_tries_the_paper_s_whole_grid(variants: Done) -> None:
     rows = table(variants.folder, "search")
@@ -81,6 +82,7 @@ def test_the_search_tries_the_paper_s_whole_grid(variants: Done) -> None:
     assert sorted(tried) == sorted(grid)
 
 
+@pytest.mark.slow
 @pytest.mark.published
 def test_the_search_counts_what_is_found_within_each_setting_s_epochs(variants: Done) -> None:
     found = {
@@ -119,12 +121,14 @@ def the_verdict(done: Done) -> bool:
     return verdict
 
 
+@pytest.mark.slow
 @pytest.mark.published
 def test_the_search_says_that_the_paper_s_choice_comes_out(variants: Done) -> None:
     assert len({row["found"] for row in table(variants.folder, "search")}) > 1
     assert the_verdict(variants)
 
 
+@pytest.mark.slow
 @pytest.mark.published
 def test_the_search_goes_on_and_says_that_the_paper_s_choice_does_not_come_out(
     variants: Done, other_reference: Path, tmp_path: Path
