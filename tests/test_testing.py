@@ -23,18 +23,23 @@ if TYPE_CHECKING:
 
 # Gradient steps and many questions: too long for `make test`.
 LONG = ("prbcd", "grbcd")
-# Of other settings of a method that keeps the contract it runs only what is compared with brute force.
+# Of these, and of other settings of a method that keeps the contract, it runs only what is compared with brute force.
+LESS = ("remove-subgraph", "descent", "keep-ego", "remove-ego")
 AGAINST_TRUTH = (butfor.testing.check_valid, butfor.testing.check_bounds)
 
 
 def contracts() -> list[Any]:
     """Every check of every method, and of its variants."""
-    cases = [(name, method, check, name in LONG) for (name, method), check in itertools.product(ALL.items(), CHECKS)]
-    others = itertools.product(VARIANTS, CHECKS)
-    cases += [(repr(method), method, check, check not in AGAINST_TRUTH) for method, check in others]
+    named = {**ALL, **{repr(method): method for method in VARIANTS}}
+    less = {*LESS, *map(repr, VARIANTS)}
     return [
-        pytest.param(method, check, marks=[pytest.mark.slow] * late, id=f"{name}-{check.__name__}")
-        for name, method, check, late in cases
+        pytest.param(
+            method,
+            check,
+            marks=[pytest.mark.slow] * (name in LONG or (name in less and check not in AGAINST_TRUTH)),
+            id=f"{name}-{check.__name__}",
+        )
+        for (name, method), check in itertools.product(named.items(), CHECKS)
     ]
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 PROGRAM = "from butfor.cli import main; raise SystemExit(main())"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("package", "extra"), [("cyclopts", "cli"), ("rich", "cli")])
 def test_a_missing_package_names_its_extra(package: str, extra: str, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(f"import sys; sys.modules[{package!r}] = None\n")

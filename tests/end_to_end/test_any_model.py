@@ -107,7 +107,7 @@ def test_a_model_whose_own_gradients_are_off_has_those_of_its_program(method) ->
     assert not result.note
 
 
-@pytest.mark.parametrize("name", FRAGILE)
+@pytest.mark.parametrize("name", split(FRAGILE, ["median"]))
 def test_edits_on_which_the_model_fails_are_no_counterfactuals(name: str) -> None:
     asked = question(name)
     assert np.isnan(asked.scores[-1]).all(), "it does not fail without edges, so nothing was tested"

@@ -64,6 +64,8 @@ def smallest(model: nn.Module, data: Data, directed: bool) -> dict[int, int]:
             first, second = after.topk(2, dim=1).values.T
             for node in ((after.argmax(1) != before) & (first - second > CLEAR)).nonzero().flatten().tolist():
                 found.setdefault(node, size)
+        if len(found) == len(before):
+            break  # of larger sets nothing more is asked
     return found
 
 
@@ -374,7 +376,7 @@ def test_the_largest_entry_of_a_laplacian_counts_unless_it_is_on_the_diagonal() 
     assert butfor.prepare(model, ring).problem(7).edits.neighbourhood.hops is None
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", split([1, 2], [1]))
 def test_a_laplacian_with_negative_weights_is_searched_in_full(seed: int) -> None:
     torch.manual_seed(seed)
     data = graph(seed, 7, 8, directed=False)

@@ -9,6 +9,7 @@ import pytest
 from butfor.methods import Exact, RemoveSubgraph
 from claims import check_claims, check_proved
 from method_list import ALL
+from sampling import split
 from typed_mixed_cases import ENCODERS, TASKS, typed_question
 
 EDITS = ("delete", "add", "change", "mixed")
@@ -30,14 +31,14 @@ def test_exact_proves_what_brute_force_finds(kind: str, what: str, edits: str) -
 MIXED = range(1, 6)
 
 
-@pytest.mark.parametrize("seed", MIXED)
+@pytest.mark.parametrize("seed", split(MIXED, MIXED[:3]))
 def test_exact_proves_what_brute_force_finds_among_mixed_edits(seed: int) -> None:
     question = typed_question("HeteroConv", "node class", "mixed", seed)
     check_proved(question, question.clear, Exact(all_smallest=True))
 
 
 def test_the_questions_about_mixed_edits_are_worth_asking() -> None:
-    questions = [typed_question("HeteroConv", "node class", "mixed", seed) for seed in MIXED]
+    questions = [typed_question("HeteroConv", "node class", "mixed", seed) for seed in MIXED[:3]]
     truths = [truth for question in questions for truth in question.clear]
     assert len(truths) > 0.8 * sum(len(question.targets) for question in questions)
     known = [edits for truth in truths for edits in truth.lead]

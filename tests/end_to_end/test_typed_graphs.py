@@ -21,8 +21,10 @@ from typed_cases import CITES, IN, KINDS, WRITES, build, library, scores_without
 SEEDS = range(4)
 
 
-@pytest.mark.parametrize("seed", split(SEEDS, [0]))
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    split(itertools.product(KINDS, SEEDS), [(kind, 0) for kind in KINDS if kind not in ("attributes", "GraphConv")]),
+)
 def test_exact_proves_what_brute_force_finds(kind: str, seed: int) -> None:
     question = typed_case(kind, seed)
     check_proved(question, question.clear, Exact(all_smallest=True))
