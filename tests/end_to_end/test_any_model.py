@@ -117,6 +117,7 @@ def test_edits_on_which_the_model_fails_are_no_counterfactuals(name: str) -> Non
             check_claims(asked, asked.truths[node], result)
 
 
+@pytest.mark.slow
 def test_a_model_that_fails_on_a_neighbourhood_does_not_fail_on_the_graph() -> None:
     kind, data = FRAGILE["median"], ring(False)
     for node, size in {26: 2, 32: 1, 37: 1}.items():

@@ -277,6 +277,7 @@ class BothWays(nn.Module):
         return out
 
 
+@pytest.mark.slow
 def test_what_edges_carry_backwards_counts() -> None:
     torch.manual_seed(2)
     model, data = BothWays(), graph(2, 9, 10, directed=True)
@@ -296,6 +297,7 @@ class Recent(nn.Module):
         return out
 
 
+@pytest.mark.slow
 def test_the_latest_edge_of_all_counts() -> None:
     torch.manual_seed(0)
     model, data = Recent(), graph(0, 9, 10, directed=True)
@@ -329,6 +331,7 @@ class AboveTheMedian(nn.Module):
         return out
 
 
+@pytest.mark.slow
 def test_a_median_over_all_edges_counts_also_among_others() -> None:
     torch.manual_seed(10)
     model, data = AboveTheMedian(), graph(10, 9, 10, directed=True)

@@ -45,7 +45,7 @@ from hand_edits import Cut, Pair, edge_of, edges_of, edited
 from truth import Question
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
 KINDS_OF_EDGES, EDGE_WIDTH = 3, 2
 HISTOGRAM = torch.tensor([1, 4, 8, 5, 2])
@@ -195,9 +195,9 @@ def one_way(first: bool) -> list[tuple[str, bool]]:
     return [(name, (number % 2 == 1) != first) for number, name in enumerate(LOCAL)]
 
 
-def quick_ones(cases: Iterable[tuple[str, bool]]) -> set[tuple[str, bool]]:
+def quick_ones(cases: Iterable[tuple[str, bool]], families: Sequence[str] = FAMILIES) -> set[tuple[str, bool]]:
     """Those of one model of each family."""
-    return {case for case in cases if case[0] in FAMILIES}
+    return {case for case in cases if case[0] in families}
 
 
 GLOBAL: dict[str, Kind] = {

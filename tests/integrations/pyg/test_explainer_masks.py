@@ -26,7 +26,7 @@ from pyg_explaining import (
     features,
     small_graph,
 )
-from sampling import slow
+from sampling import sampled, slow
 
 
 def test_changed_features_are_in_the_node_mask() -> None:
@@ -135,8 +135,10 @@ def test_pyg_s_subgraphs_follow_a_mask_of_nodes() -> None:
     assert explanation.get_complement_subgraph().num_nodes == 8 - len(changed)
 
 
-@pytest.mark.parametrize("nodes", [None, "attributes", "object", "common_attributes"])
-@pytest.mark.parametrize("threshold", [("hard", 0.5), ("topk", 50), ("topk", 1), ("topk_hard", 3)])
+THRESHOLDS = (("hard", 0.5), ("topk", 50), ("topk", 1), ("topk_hard", 3))
+
+
+@pytest.mark.parametrize(("threshold", "nodes"), sampled(itertools.product(THRESHOLDS, [None, *NODE_MASKS]), every=3))
 def test_a_threshold_cuts_the_masks_and_not_the_result(threshold, nodes) -> None:
     space = butfor.EditSpace(features=butfor.Features(values=[-3.0, 3.0]) if nodes else ())
     _, explain = every_level(MULTICLASS, "node", "raw", nodes=nodes, space=space)

@@ -13,6 +13,7 @@ from torch_geometric.nn import GATConv, HeteroConv, SAGEConv, global_mean_pool, 
 import butfor
 from butfor.errors import InputError
 from pyg_explaining import explainer_of
+from sampling import slow
 
 
 def two_types(authors: int = 5) -> HeteroData:
@@ -66,7 +67,7 @@ class Converted(torch.nn.Module):
         return self.gnn(x_dict, edge_index_dict)["paper"] - self.shift
 
 
-@pytest.mark.parametrize("kind", [Convs, Converted])
+@pytest.mark.parametrize("kind", [Convs, slow(Converted)])
 def test_edges_of_several_types_go_with_their_reverses(kind) -> None:
     data = two_types()
     model = kind(data)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @pytest.mark.published
 # Nodes of the published Tree-Cycles that are solved at once, after 100 and after 300 iterations, and never.
 @pytest.mark.parametrize(("variant", "nodes"), [("code", [639, 553, 13, 10, 515]), ("paper", [516, 22, 147, 34])])
+@pytest.mark.slow
 def test_one_run_tells_what_fewer_iterations_find(variant: str, nodes: list[int], reference: Path) -> None:
     loaded = load_benchmark(Benchmark("tree-cycles"), reference)
     setting = search.Setting(500, 0.5, 0.1, 0.0, "sgd")
