@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -38,7 +39,7 @@ LAYERS = {
 
 
 METHODS = (butfor.Exact(), butfor.Greedy(width=2), butfor.PRBCD(epochs=2, samples=2))
-CASES = [(layer, method) for layer in LAYERS for method in METHODS]
+CASES = [*itertools.product(LAYERS, METHODS[:2]), ("GAT", METHODS[2])]
 
 
 @pytest.mark.parametrize(

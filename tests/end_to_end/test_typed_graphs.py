@@ -58,13 +58,13 @@ METHODS["greedy, narrow"] = Greedy(width=2)
     ("method", "kind"), list(itertools.product(METHODS, ("SAGE", "attributes", "HGT", "to_hetero", "GAT")))[::2]
 )
 def test_no_method_breaks_a_rule_or_beats_the_truth(kind: str, method: str) -> None:
-    for seed in (0, 3):
-        question = typed_case(kind, seed)
-        results = question.ask([truth.target for truth in question.clear], METHODS[method])
-        for truth, result in zip(question.clear, results, strict=True):
-            check_claims(question, truth, result)
-            if isinstance(METHODS[method], CFGNN) and result.found:
-                assert "Greedy searched in place of CFGNN" in result.note
+    question = typed_case(kind, list(METHODS).index(method) % 2 * 3)
+    assert question.clear
+    results = question.ask([truth.target for truth in question.clear], METHODS[method])
+    for truth, result in zip(question.clear, results, strict=True):
+        check_claims(question, truth, result)
+        if isinstance(METHODS[method], CFGNN) and result.found:
+            assert "Greedy searched in place of CFGNN" in result.note
 
 
 @pytest.mark.parametrize("seed", split([0, 3], [0]))
