@@ -14,14 +14,17 @@ from butfor.edits.edits import pack
 from butfor.oracle import registry
 from butfor.oracle.program.build import differences
 from butfor.oracle.program.oracle import ProgramOracle, program_oracle
-from gnns import LOCAL
+from gnns import FAMILIES, LOCAL, one_way, quick_ones
 from program_cases import BY_HAND, Hand, ProgramCase, hand_case, kind_case
+from sampling import sampled, split
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # At most so many edits are free at once: all their subsets are tried.
 MOST_FREE = 7
+
+KINDS = one_way(first=True)
 
 
 @pytest.fixture(autouse=True)
@@ -64,16 +67,14 @@ def check(case: ProgramCase, seed: int) -> tuple[int, float]:
     return count, float(np.mean(rooms))
 
 
-@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
-@pytest.mark.parametrize("name", LOCAL)
+@pytest.mark.parametrize(("name", "directed"), split(KINDS, quick_ones(KINDS, FAMILIES[::2])))
 def test_models_of_all_kinds(name: str, directed: bool) -> None:
     seed = 17 * list(LOCAL).index(name) + directed
     for node in (2, 5):
         check(kind_case(LOCAL[name], seed, directed, node, False), seed)
 
 
-@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
-@pytest.mark.parametrize("first", BY_HAND)
+@pytest.mark.parametrize(("directed", "first"), sampled(itertools.product((False, True), BY_HAND), every=2))
 def test_layers_in_plain_torch(first: str, directed: bool) -> None:
     seed = 5 * list(BY_HAND).index(first) + directed
     second = list(BY_HAND)[(seed + 2) % len(BY_HAND)]

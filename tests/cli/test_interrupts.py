@@ -69,6 +69,7 @@ def test_ctrl_c_without_a_file(rings: Path, monkeypatch: pytest.MonkeyPatch, cap
     assert "interrupted: 0 of 12 nodes are done; with --out FILE" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_the_middle_of_graphs(
     tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 PROGRAM = "from butfor.cli import main; raise SystemExit(main())"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("package", "extra"), [("cyclopts", "cli"), ("rich", "cli")])
 def test_a_missing_package_names_its_extra(package: str, extra: str, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(f"import sys; sys.modules[{package!r}] = None\n")
@@ -30,6 +31,7 @@ def test_a_missing_package_names_its_extra(package: str, extra: str, tmp_path: P
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_pipe_that_is_closed(trained: Path) -> None:
     command = f'{sys.executable} -c "{PROGRAM}" explain --checkpoint {trained} --nodes all | head -n 1'
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
@@ -38,6 +40,7 @@ def test_a_pipe_that_is_closed(trained: Path) -> None:
     assert "Broken" not in done.stderr
 
 
+@pytest.mark.slow
 def test_standard_output_that_is_full(rings: Path) -> None:
     with open("/dev/full", "w") as full:  # noqa: PTH123
         done = subprocess.run(

@@ -84,6 +84,7 @@ def test_bad_tu_folders(tmp_path: Path, change: dict[str, str | None], message: 
 
 
 @pytest.mark.published
+@pytest.mark.slow
 def test_mutagenicity(shared: Path) -> None:
     folder = shared / "data" / "tu" / "Mutagenicity"
     graphs = load_graphs(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import pytest
@@ -13,17 +14,19 @@ from claims import check_claims, check_proved
 from hand_edits import Cut, Join, Put
 from method_list import ALL
 from mixed_cases import KINDS, mixed_case
+from sampling import split
 
 SEEDS = range(8)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", split(SEEDS, range(3)))
 @pytest.mark.parametrize("kind", KINDS)
 def test_exact_proves_what_brute_force_over_all_edits_finds(kind: str, seed: int) -> None:
     question = mixed_case(kind, seed)
     check_proved(question, question.clear, Exact(all_smallest=True))
 
 
+@pytest.mark.slow
 def test_the_random_questions_are_worth_asking() -> None:
     questions = [mixed_case(kind, seed) for kind in KINDS for seed in SEEDS]
     known = [(question, truth) for question in questions for truth in question.clear]
@@ -43,7 +46,7 @@ def test_the_random_questions_are_worth_asking() -> None:
 
 
 @pytest.mark.parametrize("bounding_pays", [2, 10**9], ids=["bounds", "no bounds"])
-@pytest.mark.parametrize("kind", ["GCN", "PaperGCN", "weighted GCN"])
+@pytest.mark.parametrize("kind", split(["GCN", "PaperGCN", "weighted GCN"], ["GCN"]))
 def test_exact_is_right_about_groups_costs_and_goals_where_only_edges_go(kind: str, bounding_pays: int) -> None:
     method = Exact(all_smallest=True, tuning=Tuning(bounding_pays=bounding_pays))
     questions = [mixed_case(kind, seed, only_cuts=True) for seed in range(10)]
@@ -53,11 +56,12 @@ def test_exact_is_right_about_groups_costs_and_goals_where_only_edges_go(kind: s
 
 
 METHODS = {**ALL, "greedy, narrow": Greedy(width=2), "cf-gnn, fast": CFGNN(epochs=15, lr=0.3, beta=0.1, start=0.3)}
+# Five of them, and every other one is asked: each method about two or three, which are others for the next method.
+ASKED = ("GCN", "GraphSAGE", "GAT with attributes", "weighted GCN", "PaperGCN")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("kind", ["GCN", "GraphSAGE", "GAT with attributes", "weighted GCN"])
+@pytest.mark.parametrize(("method", "kind"), list(itertools.product(METHODS, ASKED))[::2])
 def test_no_method_breaks_a_rule_or_beats_the_truth(kind: str, method: str) -> None:
     takes_long = isinstance(METHODS[method], CFGNN | Greedy | RemoveSubgraph | PRBCD)
     for seed in (0, 3) if takes_long else (0, 3, 4):

@@ -29,6 +29,7 @@ def run(code: str, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_quickstart_runs_as_written(tmp_path: Path) -> None:
     code = blocks(ROOT / "README.md")[0]
     assert len(code.strip().splitlines()) <= 12

@@ -34,7 +34,7 @@ METHODS = [
     butfor.Greedy(width=4),
     butfor.CFGNN.published(epochs=15, lr=0.5, momentum=0.9),
 ]
-quick = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 
 
 def build(name: str, seed: int) -> torch.nn.Module:

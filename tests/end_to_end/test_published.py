@@ -11,6 +11,7 @@ import pytest
 
 import butfor
 from butfor.session import Session
+from sampling import slow
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,8 +60,8 @@ def found(results: list[butfor.Counterfactual]) -> list[int]:
     ("name", "count", "total", "mean", "table"),
     [
         ("tree_cycles", 139, 174, 2.094, (2.09, 2.21, 0.90, 0.94)),
-        ("tree_grid", 230, 243, 1.474, (1.47, 0.77, 0.94, 0.96)),
-        pytest.param("ba_shapes", 85, 140, 2.388, (2.39, 1.39, 0.99, 0.96), marks=pytest.mark.slow),
+        slow(("tree_grid", 230, 243, 1.474, (1.47, 0.77, 0.94, 0.96))),
+        slow(("ba_shapes", 85, 140, 2.388, (2.39, 1.39, 0.99, 0.96))),
     ],
 )
 def test_published_code_node_by_node(
@@ -84,13 +85,16 @@ def test_published_code_node_by_node(
 @pytest.mark.parametrize(
     ("method", "count", "mean"), [(butfor.RemoveEgo(), 110, 10.56), (butfor.KeepEgo(), 56, 504.18)]
 )
+@pytest.mark.slow
 def test_ego_baselines_on_ba_shapes(published, method, count: int, mean: float) -> None:
     sizes = found(published("ba_shapes").explain(method))
     assert len(sizes) == count
     assert sum(sizes) / count == pytest.approx(mean, abs=0.005)
 
 
-@pytest.mark.parametrize(("name", "most"), [("tree_cycles", 1.30), ("tree_grid", 1.17), ("ba_shapes", 3.1)])
+@pytest.mark.parametrize(
+    ("name", "most"), [("tree_cycles", 1.30), *map(slow, [("tree_grid", 1.17), ("ba_shapes", 3.1)])]
+)
 def test_greedy_explains_every_node(published, name: str, most: float) -> None:
     case = published(name)
     sizes = found(case.explain(butfor.Greedy()))

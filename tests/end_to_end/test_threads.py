@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -13,6 +14,7 @@ from torch_geometric import nn as gnn
 import butfor
 from butfor.models import fingerprint
 from butfor.testing import random_problem
+from sampling import split
 
 THREADS = 4
 
@@ -36,11 +38,12 @@ LAYERS = {
 }
 
 
-@pytest.mark.parametrize("layer", LAYERS)
+METHODS = (butfor.Exact(), butfor.Greedy(width=2), butfor.PRBCD(epochs=2, samples=2))
+CASES = [*itertools.product(LAYERS, METHODS[:2]), ("GAT", METHODS[2])]
+
+
 @pytest.mark.parametrize(
-    "method",
-    [butfor.Exact(), butfor.Greedy(width=2), pytest.param(butfor.PRBCD(epochs=2, samples=2), marks=pytest.mark.slow)],
-    ids=str,
+    ("layer", "method"), split(CASES, [("cached GCN", METHODS[0]), ("SAGE", METHODS[1]), ("GAT", METHODS[0])]), ids=str
 )
 def test_four_threads_give_what_one_gives(layer: str, method: butfor.Exact) -> None:
     torch.manual_seed(0)

@@ -31,7 +31,11 @@ WATCHFUL = {
 @pytest.mark.parametrize(
     ("method", "moments"),
     [
-        *(pytest.param(method, range(60), id=name) for name, method in WATCHFUL.items()),
+        *(pytest.param(method, range(0, 60, 4), id=name) for name, method in WATCHFUL.items()),
+        *(
+            pytest.param(method, range(60), marks=pytest.mark.slow, id=f"{name}, at all moments")
+            for name, method in WATCHFUL.items()
+        ),
         *(pytest.param(method, range(0, 60, 9), id=name) for name, method in ALL.items()),
     ],
 )

@@ -45,7 +45,7 @@ from hand_edits import Cut, Pair, edge_of, edges_of, edited
 from truth import Question
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
 KINDS_OF_EDGES, EDGE_WIDTH = 3, 2
 HISTOGRAM = torch.tensor([1, 4, 8, 5, 2])
@@ -179,6 +179,26 @@ LOCAL: dict[str, Kind] = {
     # Soft edges cannot follow whole numbers.
     "counts": two(lambda out: pyg.SAGEConv(W, out), Counting),
 }
+
+# One of each family of layers, aggregation, field of an edge and way to put layers together: for `make test`, where all
+# of them would take too long.
+FAMILIES = (
+    "GCN, edge_weight", "GCN, messages backwards", "GraphSAGE, mean", "GraphSAGE, max", "GraphSAGE, sum", "GAT",
+    "GATv2, edge_attr", "GIN", "TransformerConv", "ChebConv", "SGConv, cached", "APPNP", "PNA", "EdgeConv",
+    "NNConv, edge_attr", "RGCN, edge_type", "PointNet, pos", "jumping knowledge, lstm", "batch norm",
+    "log-probabilities", "counts",
+)  # fmt: skip
+
+
+def one_way(first: bool) -> list[tuple[str, bool]]:
+    """Every model that sees a neighbourhood, on undirected and on directed graphs by turns."""
+    return [(name, (number % 2 == 1) != first) for number, name in enumerate(LOCAL)]
+
+
+def quick_ones(cases: Iterable[tuple[str, bool]], families: Sequence[str] = FAMILIES) -> set[tuple[str, bool]]:
+    """Those of one model of each family."""
+    return {case for case in cases if case[0] in families}
+
 
 GLOBAL: dict[str, Kind] = {
     "GraphNorm": Kind(lambda: GraphNormed(pyg.GraphNorm(W)), local=False),

@@ -442,4 +442,6 @@ def typed_question(kind: str, what: str, edits: str, seed: int = 0) -> TypedTask
     intact = small[0, 0, 0]
     far = small[np.abs(small[:, 0, 0] - intact).argmax(), 0, 0]
     share = 0.7 if edits == "mixed" else 0.4
-    return replace(question, goal=Goal(threshold=float(np.float32(intact + share * (far - intact)))))
+    asked = replace(question, goal=Goal(threshold=float(np.float32(intact + share * (far - intact)))))
+    vars(asked)["scores"] = question.scores  # of the same model
+    return asked

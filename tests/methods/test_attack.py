@@ -17,6 +17,7 @@ from butfor.methods.attack import GRBCD, INSTEAD, PRBCD, GRBCDAttack, PRBCDAttac
 from butfor.problem.budget import Budget
 from butfor.session import Session
 from butfor.testing import random_problem
+from sampling import slow
 from truth import random_model
 from without_gradients import WithoutGradients
 
@@ -192,8 +193,15 @@ def test_limits(method: Method) -> None:
     assert not proposal.candidates
 
 
-@pytest.mark.parametrize("kind", [PRBCD, GRBCD])
-@pytest.mark.parametrize("fallback", [butfor.Greedy(), butfor.RemoveEgo()], ids=repr)
+@pytest.mark.parametrize(
+    ("kind", "fallback"),
+    [
+        (PRBCD, butfor.Greedy()),
+        (GRBCD, butfor.RemoveEgo()),
+        slow((PRBCD, butfor.RemoveEgo())),
+        slow((GRBCD, butfor.Greedy())),
+    ],
+)
 def test_the_fallback_searches_where_there_are_no_gradients(kind: type, fallback: Method) -> None:
     model, data = WithoutGradients(), random_problem(0)[1]
     plain = butfor.explain(model, data, range(8), fallback)

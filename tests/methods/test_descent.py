@@ -16,6 +16,7 @@ from butfor.problem.budget import Budget
 from butfor.session import Session
 from butfor.testing import links, random_problem
 from crowd import Crowd, crowd
+from sampling import slow
 from without_gradients import WithoutGradients
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def test_nothing_can_be_left_out_of_an_answer() -> None:
     "space",
     [
         butfor.EditSpace(max_edits=4),
-        butfor.EditSpace(keep_connected=True),
+        slow(butfor.EditSpace(keep_connected=True)),
         butfor.EditSpace(add=butfor.Within(1, most=80), features=butfor.Features(values=(-2.0, 2.0))),
         None,
     ],

@@ -22,6 +22,7 @@ from butfor.oracle.gcn.oracle import GCNOracle
 from butfor.testing import links, random_problem
 from method_list import ALL, VARIANTS
 from proofs import check, clear, compare, explain, solved
+from sampling import slow
 from truth import pairs_of, random_case, solve
 
 if TYPE_CHECKING:
@@ -32,23 +33,22 @@ if TYPE_CHECKING:
 # Random graphs for each kind of model, and how many problems (a graph and one of its nodes) they make at least.
 GRAPHS = {"GCN": 130, "PaperGCN": 80, "GIN": 60, "GraphSAGE": 60, "GAT": 60}
 PROBLEMS = {"GCN": 800, "PaperGCN": 470, "GIN": 360, "GraphSAGE": 360, "GAT": 360}
-QUICK = ("GCN", "GraphSAGE")
+# A part of them for `make test`: at least as many of each kind for their number.
+PART = ("GCN", 50)
 
 
-@pytest.mark.parametrize(
-    "kind", [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in GRAPHS]
-)
-def test_equals_brute_force(kind: str) -> None:
-    seeds = range(GRAPHS[kind])
+@pytest.mark.parametrize(("kind", "graphs"), [PART, *map(slow, GRAPHS.items())])
+def test_equals_brute_force(kind: str, graphs: int) -> None:
+    seeds, share = range(graphs), graphs / GRAPHS[kind]
     seen, _ = compare(clear(kind, seeds))
-    assert seen["problems"] >= PROBLEMS[kind]
+    assert seen["problems"] >= share * PROBLEMS[kind]
     close = sum(truth.close for seed in seeds for truth in solved(kind, seed)[1])
     assert close <= 0.1 * seen["problems"], f"{close} problems are too close to call"
     least = {"impossible": 50, "size 1": 50, "size 2": 20, "size 3": 3, "several smallest": 20}
     least |= dict.fromkeys(["directed", "undirected", "protected", "costs", "wanted", "least"], 50)
     least |= dict.fromkeys(["loops", "duplicates", *(f"{count} classes" for count in range(2, 6))], 50)
     least |= {"weighted": 50} if kind in ("GCN", "PaperGCN") else {}
-    assert {what: seen[what] for what in least if seen[what] < least[what]} == {}
+    assert {what: seen[what] for what in least if seen[what] < share * least[what]} == {}
 
 
 def test_costs_that_do_not_add_up_in_floating_point() -> None:
@@ -202,7 +202,7 @@ RELEVANT = GCNOracle.relevant
     ("name", "broken"),
     [
         ("equivalence_classes", all_equivalent),
-        ("equivalence_classes", first_two_equivalent),
+        slow(("equivalence_classes", first_two_equivalent)),
         ("relevant", one_is_missing),
     ],
     ids=["all equivalent", "two equivalent", "one missing"],
@@ -215,6 +215,7 @@ def test_broken_shortcut_is_caught(name: str, broken: Callable, monkeypatch: pyt
         compare(cases)
 
 
+@pytest.mark.slow
 def test_bound_that_is_too_high_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds raised by a half end the search too early: what is left untried is not so expensive."""
     build = Proof.__init__

@@ -26,6 +26,7 @@ from butfor.methods import RemoveSubgraph
 from butfor.paper.explainers import FinePGExplainer
 from butfor.testing import check_plain_value, check_repeatable, check_respects_space, random_problem
 from explainers import learnt
+from sampling import slow
 
 
 def test_as_many_edges_go_as_the_motif_has() -> None:
@@ -85,7 +86,7 @@ def test_memory_is_shared_by_all_sizes() -> None:
     assert asked_for(model, data, method=methods[0], space=space) == 0
 
 
-@pytest.mark.parametrize("explainer", [None, GNNExplainer(epochs=2), CaptumExplainer("Saliency")], ids=str)
+@pytest.mark.parametrize("explainer", [None, slow(GNNExplainer(epochs=2)), slow(CaptumExplainer("Saliency"))], ids=str)
 def test_memory_changes_no_result(explainer: ExplainerAlgorithm | None) -> None:
     model, data = random_problem(1)
     memory: dict = {}

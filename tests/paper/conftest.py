@@ -25,6 +25,14 @@ def made_once(name: str, factory: pytest.TempPathFactory, *arguments: str) -> Do
     return Done(folder, out.read_text(encoding="utf-8"))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever looks at such a run is too long for `make test`."""
+    for item in items:
+        if {"run", "variants"} & {*getattr(item, "fixturenames", ())} and "paper" in item.path.parts:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def published(reference: Path) -> Published:
     return Published.of(reference)

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.published
 
 
 @pytest.mark.parametrize("variant", ["paper", "code"])
+@pytest.mark.slow
 def test_the_dense_algorithm_removes_the_same_edges(variant: str, reference: Path) -> None:
     loaded = load_benchmark(Benchmark("tree-cycles"), reference)
     method = replace(butfor.CFGNN() if variant == "paper" else butfor.CFGNN.published(), epochs=100)

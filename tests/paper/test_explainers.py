@@ -114,6 +114,7 @@ def test_what_is_trained_later() -> None:
 
 @pytest.mark.parametrize("name", ["PGExplainer", "Saliency", "Input × gradient"])
 @pytest.mark.parametrize("check", [check_leaves_model_alone, check_repeatable], ids=lambda check: check.__name__)
+@pytest.mark.slow
 def test_compared_explainers_keep_the_contract(name: str, check) -> None:
     check(RemoveSubgraph(others()[name], size=2))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -14,6 +16,7 @@ from butfor.problem.goal import Goal
 from butfor.problem.target import Pair
 from butfor.result.counterfactual import Counterfactual
 from butfor.testing import predict_without, random_problem
+from sampling import sampled
 from task_cases import AloneGraphModel, ForwardLinkModel, GraphModel, LinkModel, NodeModel
 from votes import path
 
@@ -44,8 +47,10 @@ SCALES = {
 }
 
 
-@pytest.mark.parametrize("kind", SCALES)
-@pytest.mark.parametrize("method", [butfor.Exact(), butfor.Exact(all_smallest=True), butfor.Greedy(width=1)], ids=str)
+METHODS = (butfor.Exact(), butfor.Exact(all_smallest=True), butfor.Greedy(width=1))
+
+
+@pytest.mark.parametrize(("kind", "method"), sampled(itertools.product(SCALES, METHODS), every=2), ids=str)
 def test_scores_without_end_are_searched_like_others(kind: str, method: butfor.Exact) -> None:
     data = random_problem(4)[1]
     model = Around(SCALES[kind]).eval()

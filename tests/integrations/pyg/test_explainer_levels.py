@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,9 +34,14 @@ from pyg_explaining import (
     small_graph,
     without,
 )
+from sampling import sampled
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+
+# All targets, one, and two.
+INDICES = [None, [2], [1, 2]]
 
 
 class LinkPredictor(torch.nn.Module):
@@ -120,10 +126,17 @@ def test_one_graph_may_be_passed_in_any_way(way) -> None:
     assert found
 
 
-@pytest.mark.parametrize("index", [None, 2, torch.tensor([1, 2])], ids=["all", "one", "two"])
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize(("mode", "returns"), OUTPUTS)
+# By turns in `make test`: every output at every level, with one of the three kinds of index.
+ASKED = [
+    (*output, level, index)
+    for (number, output), (row, level) in itertools.product(enumerate(OUTPUTS), enumerate(LEVELS))
+    for index in INDICES[(number + row) % 3 :] + INDICES[: (number + row) % 3]
+]
+
+
+@pytest.mark.parametrize(("mode", "returns", "level", "index"), sampled(ASKED, every=3))
 def test_all_that_pyg_passes_at_every_level(mode, returns, level, index) -> None:
+    index = None if index is None else index[0] if len(index) == 1 else torch.tensor(index)
     model, explain = every_level(mode, level, returns)
     x, more = features(), {"batch": BATCH, "edge_label_index": PAIRS}
     explanation = explain(x, INSIDE, index=index, **more)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 from torch_geometric.data import Batch, Data
@@ -24,6 +26,7 @@ from pyg_explaining import (
     features,
     small_graph,
 )
+from sampling import sampled, slow
 
 
 def test_changed_features_are_in_the_node_mask() -> None:
@@ -78,9 +81,18 @@ def test_added_edges_are_in_the_result_only() -> None:
     assert not any(one.edge_mask.any() for one in found)
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("edges", ["object", None])
-@pytest.mark.parametrize("nodes", ["attributes", "object", "common_attributes"])
+NODE_MASKS = ("attributes", "object", "common_attributes")
+
+
+# In `make test` every kind of mask at every level, with and without a mask of edges by turns.
+@pytest.mark.parametrize(
+    ("nodes", "level", "edges"),
+    [
+        case if number % 2 == (case[2] is None) else slow(case)
+        for number, pair in enumerate(itertools.product(NODE_MASKS, LEVELS))
+        for case in ((*pair, "object"), (*pair, None))
+    ],
+)
 def test_every_kind_of_node_mask_marks_the_changed_features(nodes, edges, level) -> None:
     model = EveryLevel(MULTICLASS, level, "raw")
     space = butfor.EditSpace(features=butfor.Features(values=[-3.0, 3.0]), delete=False)
@@ -123,8 +135,10 @@ def test_pyg_s_subgraphs_follow_a_mask_of_nodes() -> None:
     assert explanation.get_complement_subgraph().num_nodes == 8 - len(changed)
 
 
-@pytest.mark.parametrize("nodes", [None, "attributes", "object", "common_attributes"])
-@pytest.mark.parametrize("threshold", [("hard", 0.5), ("topk", 50), ("topk", 1), ("topk_hard", 3)])
+THRESHOLDS = (("hard", 0.5), ("topk", 50), ("topk", 1), ("topk_hard", 3))
+
+
+@pytest.mark.parametrize(("threshold", "nodes"), sampled(itertools.product(THRESHOLDS, [None, *NODE_MASKS]), every=3))
 def test_a_threshold_cuts_the_masks_and_not_the_result(threshold, nodes) -> None:
     space = butfor.EditSpace(features=butfor.Features(values=[-3.0, 3.0]) if nodes else ())
     _, explain = every_level(MULTICLASS, "node", "raw", nodes=nodes, space=space)

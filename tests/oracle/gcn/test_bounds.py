@@ -22,6 +22,7 @@ from butfor.oracle.gcn.oracle import GCNOracle
 from butfor.session import Session
 from larger_graphs import star
 from proofs import ALWAYS, EVERY, clear, compare, without_close
+from sampling import split
 from truth import Case, pairs_of, random_case, scores_after, solve, subsets
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def check_cases(kind: str, seeds: Iterable[int]) -> Counter[str]:
     return seen
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", split(KINDS, ["GCN"]))
 def test_bounds_hold_for_every_subset(kind: str) -> None:
     seen = check_cases(kind, range(40))
     assert seen["comparisons"] >= 300_000

@@ -16,7 +16,7 @@ from butfor.oracle.program import layout
 from butfor.oracle.program.oracle import ProgramOracle
 from butfor.session import Session
 from butfor.testing import random_problem
-from gnns import GLOBAL, LOCAL, ring
+from gnns import GLOBAL, LOCAL, one_way, ring
 
 if TYPE_CHECKING:
     from butfor.edits.edits import Edits
@@ -54,10 +54,7 @@ def difference(oracle: ProgramOracle, edits: Edits, sets: np.ndarray) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "directed", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["undirected", "directed"]
-)
-@pytest.mark.parametrize("name", LOCAL)
+@pytest.mark.parametrize(("name", "directed"), one_way(first=False))
 def test_programs_say_what_models_say(name: str, directed: bool) -> None:
     kind, data = LOCAL[name], ring(directed)
     model = kind.make(data)
@@ -134,7 +131,7 @@ def test_answers_are_those_of_the_general_oracle() -> None:
     torch.manual_seed(0)
     session = Session.of(GraphSAGE(4, 8, 2, 3).eval(), data)
     assert isinstance(session.problem(0).oracle, ProgramOracle)
-    for node in range(data.num_nodes):
+    for node in range(0, data.num_nodes, 2):
         problem = session.problem(node)
         general = type(problem)(**{**vars(problem), "oracle": problem.oracle.general})
         proposals = [

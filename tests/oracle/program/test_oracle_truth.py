@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,9 @@ from butfor.edits.edits import pack
 from butfor.oracle import registry
 from butfor.oracle.general import ModelOracle
 from butfor.oracle.program.oracle import ProgramOracle, program_oracle
-from gnns import LOCAL
+from gnns import FAMILIES, LOCAL, one_way, quick_ones
 from program_cases import BY_HAND, EXACT, POOLS, Hand, HandGraphs, HandLinks, ProgramCase, hand_case, kind_case, sums
+from sampling import sampled, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +39,7 @@ WRITTEN = (
 TURNED = "GraphSAGE, edges turned around"
 NODES = (0, 4, 8)
 PAIR = butfor.Pair(1, 5)
+KINDS = one_way(first=False)
 
 
 @pytest.fixture(autouse=True)
@@ -58,10 +61,7 @@ def program_of(case: ProgramCase) -> ProgramOracle | None:
     return oracle if isinstance(oracle, ProgramOracle) and len(case.edits) else None
 
 
-@pytest.mark.parametrize(
-    "directed", [pytest.param(False, marks=pytest.mark.slow), True], ids=["undirected", "directed"]
-)
-@pytest.mark.parametrize("name", LOCAL)
+@pytest.mark.parametrize(("name", "directed"), split(KINDS, quick_ones(KINDS, FAMILIES[1::2])))
 def test_models_of_all_kinds(name: str, directed: bool) -> None:
     seed = 11 * list(LOCAL).index(name) + directed
     right = 0
@@ -75,8 +75,7 @@ def test_models_of_all_kinds(name: str, directed: bool) -> None:
     assert right or name not in WRITTEN
 
 
-@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
-@pytest.mark.parametrize("first", BY_HAND)
+@pytest.mark.parametrize(("directed", "first"), sampled(itertools.product((False, True), BY_HAND), every=2))
 def test_layers_in_plain_torch(first: str, directed: bool) -> None:
     seed = 7 * list(BY_HAND).index(first) + directed
     second = list(BY_HAND)[(seed + 4) % len(BY_HAND)]
@@ -90,7 +89,7 @@ def test_layers_in_plain_torch(first: str, directed: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_many_more_graphs(seed: int) -> None:
     for number, name in enumerate(LOCAL):
         directed, everything = bool((seed + number) % 2), name != TURNED and seed % 3 > 0

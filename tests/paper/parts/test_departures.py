@@ -49,6 +49,7 @@ def test_each_of_the_five_departures_is_switched_on_and_off(variants: Done) -> N
     assert {settings[5]["start"], settings[11]["start"]} == {1 - 1e-4}
 
 
+@pytest.mark.slow
 @pytest.mark.published
 def test_the_departures_table_gives_the_metrics_of_its_results(variants: Done, other_reference: Path) -> None:
     other = Published.of(other_reference)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @pytest.mark.published
 # Nodes of the published Tree-Cycles that are solved at once, after 100 and after 300 iterations, and never.
 @pytest.mark.parametrize(("variant", "nodes"), [("code", [639, 553, 13, 10, 515]), ("paper", [516, 22, 147, 34])])
+@pytest.mark.slow
 def test_one_run_tells_what_fewer_iterations_find(variant: str, nodes: list[int], reference: Path) -> None:
     loaded = load_benchmark(Benchmark("tree-cycles"), reference)
     setting = search.Setting(500, 0.5, 0.1, 0.0, "sgd")
@@ -63,6 +64,7 @@ def test_optuna_finds_the_best_of_an_easy_grid() -> None:
     assert search.search_with_optuna(found) == best
 
 
+@pytest.mark.slow
 @pytest.mark.published
 def test_the_search_tries_the_paper_s_whole_grid(variants: Done) -> None:
     rows = table(variants.folder, "search")
@@ -81,6 +83,7 @@ def test_the_search_tries_the_paper_s_whole_grid(variants: Done) -> None:
     assert sorted(tried) == sorted(grid)
 
 
+@pytest.mark.slow
 @pytest.mark.published
 def test_the_search_counts_what_is_found_within_each_setting_s_epochs(variants: Done) -> None:
     found = {
@@ -119,12 +122,14 @@ def the_verdict(done: Done) -> bool:
     return verdict
 
 
+@pytest.mark.slow
 @pytest.mark.published
 def test_the_search_says_that_the_paper_s_choice_comes_out(variants: Done) -> None:
     assert len({row["found"] for row in table(variants.folder, "search")}) > 1
     assert the_verdict(variants)
 
 
+@pytest.mark.slow
 @pytest.mark.published
 def test_the_search_goes_on_and_says_that_the_paper_s_choice_does_not_come_out(
     variants: Done, other_reference: Path, tmp_path: Path

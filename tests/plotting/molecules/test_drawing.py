@@ -146,6 +146,7 @@ def tangle(count: int, num_bonds: int) -> Bonds:
     [chain(400), [(i // 2, i, "single") for i in range(1, 400)], lattice(20), tangle(400, 1000), tangle(150, 350)],
     ids=["chain", "tree", "lattice", "tangle", "small tangle"],
 )
+@pytest.mark.slow
 def test_large_molecules_are_drawn_soon(bonds: Bonds) -> None:
     start = time.process_time()
     draw_molecule(carbon(bonds), bonds)
