@@ -15,7 +15,7 @@ from butfor.errors import InputError
 from butfor.methods.base import Method
 from butfor.methods.branching import diverse
 from butfor.methods.descent import Descent
-from butfor.methods.proof import Proof, Tuning
+from butfor.methods.proof import Proof, Tuning, number_of_sets
 from butfor.problem.proposal import Proposal
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class _Search:
         small sets is as quick, and often all that is needed.
         """
         most = self.incumbent.most_evaluations(len(self.proof.problem.edits))
-        sets = math.comb(len(self.proof.edits), size)
+        sets = number_of_sets(len(self.proof.edits), size)
         if most is None or self.proof.bounding_pays(len(self.proof.edits), size):
             return False
         if self.proof.meter.seconds_left is not None:
@@ -185,7 +185,7 @@ class _Search:
         # Nothing cheaper is left. There may be sets that cost the same and are more decisive, if all can be looked at.
         if not self._may_tie(size):
             return False
-        sets, meter = math.comb(len(self.proof.edits), size), self.proof.meter
+        sets, meter = number_of_sets(len(self.proof.edits), size), self.proof.meter
         left, seconds = meter.left, meter.seconds_left
         fits = left is None or sets <= left or (GROWTH * self.proof.work <= left and self.proof.has_bounds)
         if seconds is None or not fits:

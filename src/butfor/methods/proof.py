@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from butfor.problem.budget import Meter
     from butfor.problem.problem import Problem
 
-__all__ = ["Proof", "Tuning"]
+__all__ = ["Proof", "Tuning", "number_of_sets"]
 
 # Branches that grow together. The order in which sets are tried depends on it, so it is no part of `Tuning`.
 BLOCK = 256
@@ -41,6 +41,11 @@ SLACK = 1e-4
 # The sieve bounds so many families, at first, before it returns so that the clock can be looked at. The number is
 # halved after a step that took so many seconds, and doubled after a shorter one.
 FIRST_BOUNDED, LONG_STEP = 16, 0.05
+
+
+def number_of_sets(count: int, size: int) -> int:
+    """How many sets of this size there are, or at least: beyond 10^18 it takes too long to count, and to no purpose."""
+    return math.comb(count, min(size, count - size, 32)) if size <= count else 0
 
 
 @dataclass(frozen=True)
@@ -141,12 +146,12 @@ class Proof:
 
     def sieve_pays(self, count: int, size: int) -> bool:
         """Whether there are so many sets of at most this size that a sieve pays, and the oracle has one."""
-        sets = math.comb(count, min(size, (count + 1) // 2))
+        sets = number_of_sets(count, min(size, (count + 1) // 2))
         return sets >= self.tuning.bounding_pays and self.has_sieve
 
     def bounding_pays(self, count: int, size: int) -> bool:
         """Whether there are so many sets of at most this size that it pays to bound the influence of their edits."""
-        sets = math.comb(count, min(size, (count + 1) // 2))
+        sets = number_of_sets(count, min(size, (count + 1) // 2))
         return count >= self.tuning.bounding_pays or sets >= 4 * self.tuning.bounding_pays
 
     @cached_property

@@ -212,14 +212,18 @@ class GCNOracle(ExtendingOracle):
         return self._fields[edits]
 
 
+# In how many additions an entry or edit of the neighbourhood is looked at while a margin is bounded.
+PASSES = 60
+
+
 def _work(field: ReceptiveField, margins: Margins, edits: int, more: int) -> int:
     """About how many additions it takes to bound a margin once, at most ``more`` of so many edits made."""
     pairs, width = margins.coefs.shape
     degrees = np.diff(field.incoming.rows[: field.incoming.levels[1] + 1])
     tables = int((degrees * np.minimum(degrees, more)).sum()) * pairs * width
-    # All tables are as long as the longest.
+    # All tables are as long as the longest, and every entry and edit is looked at some times.
     longest = 2 * pairs * min(more, int(degrees.max(initial=0)))
-    total: int = 1 + tables + len(degrees) * (edits + longest)
+    total: int = tables + len(degrees) * longest + PASSES * (len(field.edit) + edits)
     return total
 
 

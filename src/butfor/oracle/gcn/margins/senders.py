@@ -102,9 +102,9 @@ def fill_sender(
     work: Workspace,
 ) -> None:  # fmt: skip
     """All that is known of one sender, or of the target."""
-    for edit in range(len(free)):
-        if work.edit_mark[edit] == u:
-            work.edit_mark[edit] = -1
+    for e in range(field.incoming.rows[u], field.incoming.rows[u + 1]):
+        if field.edit[e] >= 0:
+            work.edit_mark[field.edit[e]] = -1
     count = gather(field, free, u, True, work)
     for e in range(field.incoming.rows[u], field.incoming.rows[u + 1]):
         work.lift[e] = _lift(field, free, more, e, work)
