@@ -12,6 +12,8 @@ from .edits.change import Features as Features
 from .edits.deletion import Deletion as Deletion
 from .edits.space import EditSpace as EditSpace
 from .errors import ButforError as ButforError
+from .executors import Processes as Processes
+from .executors import Ray as Ray
 from .methods import CFGNN as CFGNN
 from .methods import GRBCD as GRBCD
 from .methods import PRBCD as PRBCD

@@ -317,6 +317,15 @@ class Graph:
             return [self._whole(group, keys[mine] % self.num_nodes, distance[mine]) for group, mine in pairs]
         return induced(incoming, groups, keys, distance, hops, flow)
 
+    @property
+    def num_edges(self) -> int:
+        """How many edge columns there are (both directions of an undirected edge count)."""
+        return int(self.edge_index.shape[1])
+
+    def degrees(self, nodes: NDArray[np.int64], flow: Flow) -> NDArray[np.int64]:
+        """How many edges bring messages to each of these nodes."""
+        return self._incoming(flow).counts(nodes)
+
     def into(self, nodes: NDArray[np.int64], flow: Flow) -> tuple[NDArray[np.int64], ...]:
         """The edges that bring messages to these nodes: their columns, senders and receivers."""
         return self._incoming(flow).into(nodes)
