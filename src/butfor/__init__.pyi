@@ -30,6 +30,7 @@ from .problem.target import Pair as Pair
 from .result.counterfactual import Counterfactual as Counterfactual
 from .result.status import Prediction as Prediction
 from .result.status import Status as Status
+from .runs.results import load_results as load_results
 from .session import Explainer as Explainer
 from .session import Session as Session
 from .version import __version__ as __version__
