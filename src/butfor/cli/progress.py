@@ -49,7 +49,7 @@ class Tally:
     statuses: Counter[str] = field(default_factory=Counter)
     _paid: float = 0.0
     _slowest: list[tuple[float, int, str]] = field(default_factory=list)
-    _started: float = field(default_factory=time.monotonic)
+    _started: float = field(default_factory=lambda: time.monotonic())
 
     def add(self, result: Counterfactual) -> None:
         """Count one more result."""

@@ -6,6 +6,7 @@ A new executor is a file like `processes.py`; what happens when a worker dies is
 from __future__ import annotations
 
 import pickle
+import sys
 from abc import ABC, abstractmethod
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -13,7 +14,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import cloudpickle
-import torch
 
 from butfor.errors import InputError, one_line
 
@@ -84,8 +84,10 @@ class Unpacked:
 
     @cached_property
     def _work(self) -> Work:
-        torch.set_num_threads(1)  # there are as many workers as cores, and sums in one order give the same digits
         work: Work = pickle.loads(self._packed)  # our own process packed it
+        if (torch := sys.modules.get("torch")) is not None:
+            # There are as many workers as cores; and sums in one order give the same digits.
+            torch.set_num_threads(1)
         self._packed = b""
         return work
 

@@ -96,8 +96,9 @@ def run(
                 except Exception as problem:
                     if shard is not _NOTHING:
                         raise
+                    cause = getattr(problem, "cause", problem)  # Ray wraps errors in its own
                     raise InputError(
-                        f"a worker cannot make the model, graph or method ready ({one_line(problem)}); "
+                        f"a worker cannot make the model, graph or method ready ({one_line(cause)}); "
                         "explain in this process: jobs=1"
                     ) from problem
                 else:

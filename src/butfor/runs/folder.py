@@ -194,7 +194,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         StoreError: this is no folder of results.
     """
     if not (path / MANIFEST).is_file():
-        raise StoreError(f"{path} is no folder of results: it has no {MANIFEST}")
+        raise StoreError(f"cannot read {path}: it is a folder, but not one of results: it has no {MANIFEST}")
     plain = read_json(path / MANIFEST, StoreError)
     if not isinstance(plain, dict) or plain.get("layout") != LAYOUT:
         raise StoreError(f"{path / MANIFEST} is not of this version, or damaged: choose another folder")
