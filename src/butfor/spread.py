@@ -82,6 +82,11 @@ class Search:
         """The result of a target whose search broke off."""
         return self.question.failed(target, self.method, self.seed, why)
 
+    def for_workers(self) -> Search:
+        """The same as it travels to workers; there are as many of them as cores, so each has one thread."""
+        alone = {"threads": 1} if getattr(self.method, "threads", None) == 0 else {}
+        return replace(self, question=self.question.bare(), method=replace(self.method, **alone))  # type: ignore[type-var]
+
     def __call__(self, items: Sequence[tuple[int, Any]]) -> list[Found]:
         """The results of targets, with their positions."""
         found = self.attempt([target for _, target in items])
@@ -112,7 +117,7 @@ def _from_workers(search: Search, targets: Sequence[Any], executor: Executor) ->
     together = isinstance(search.method, BatchMethod)
     shards = cut(question.costs(targets), places, executor.size, together)
     items = [[(position, targets[position]) for position in shard] for shard in shards]
-    with closing(run(executor, replace(search, question=question.bare()), items)) as finished:
+    with closing(run(executor, search.for_workers(), items)) as finished:
         for shard, results in finished:
             if results is None:
                 yield shard[0][0], search.failed(shard[0][1], DIED)
