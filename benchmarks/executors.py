@@ -4,9 +4,9 @@
     python -m benchmarks.executors --parts workers    # or any of workers, ray, killed
 
 - **workers**: 2,000 nodes of BA-Shapes and of Cora by `Exact` (300 evaluations for each, one thread): one process,
-  two processes, in turns. Time is counted from the moment when all workers are ready (`start` is how long that took). On a
-  machine that is busy with other things two workers do not get two cores; so the ratio of CPU seconds is printed too:
-  those of one process to those of the busiest worker.
+  two processes, in turns. Time is counted from the moment when all workers are ready (`start` is how long that took).
+  On a machine that is busy with other things two workers do not get two cores; so the ratio of CPU seconds is printed
+  too: those of one process to those of the busiest worker.
 - **ray**: the same on Ray with two workers.
 - **killed**: ``butfor explain`` of 20,000 nodes into a folder, by two processes; killed (SIGKILL) five times and
   continued; beside the same run left in peace. The results must be the same.

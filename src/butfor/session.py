@@ -255,7 +255,10 @@ class Session:
         return failed(named, self.predictor, self.goal, self.provenance(method), seed, why)
 
     def bare(self) -> Session:
-        """The same session as it travels to another process: without what can be found out again there."""
+        """The same session as it travels to another process: without what can be found out again there.
+
+        `Graph.__reduce__` says what travels of the graph.
+        """
         predictor = replace(self.predictor)
         bare = replace(self, predictor=predictor)
         if self.otherwise is not None:
