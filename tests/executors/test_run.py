@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +13,9 @@ from butfor.errors import InputError
 from butfor.executors import Executor, Processes, Serial, chosen_executor
 from butfor.executors.run import run
 from shard_work import DeadlyToMake, Killer, Squares, Unwelcome, raising
+
+if TYPE_CHECKING:
+    from butfor.executors.base import Luggage, Worker
 
 SHARDS = [list(range(start, start + 7)) for start in range(0, 70, 7)]
 
@@ -64,6 +69,31 @@ def test_workers_that_are_killed_at_twenty_random_moments() -> None:
         killer.saw(results[-1][1])
     assert killer.killed == 20
     assert found == {item: item**2 for item in range(1500)}
+
+
+class _Waiting:
+    """A worker that no cluster has a place for."""
+
+    def submit(self, items: tuple[int, ...]) -> Future[None]:
+        return Future()
+
+    def stop(self) -> None:
+        pass
+
+
+class _Crowded(Serial):
+    """One worker of three gets a place."""
+
+    size = 3
+
+    def start(self, luggage: Luggage) -> Worker:
+        first = not vars(luggage).get("taken")
+        vars(luggage)["taken"] = True
+        return super().start(luggage) if first else _Waiting()
+
+
+def test_nobody_waits_for_workers_that_find_no_place() -> None:
+    assert squares(_Crowded(), Squares()) == {item: item**2 for item in range(70)}
 
 
 @pytest.mark.parametrize("executor", [Serial(), Processes(2)])

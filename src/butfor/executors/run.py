@@ -60,7 +60,7 @@ def run(
     done: list[tuple[tuple[Any, ...], Any]] = []
     failed_starts = 0
     try:
-        while todo or busy or done:
+        while True:
             while idle and todo:
                 worker, shard = idle.pop(), todo.popleft()
                 try:
@@ -74,6 +74,9 @@ def run(
             # Only now, so that no worker has to wait for whoever takes the results.
             while done:
                 yield done.pop()
+            # Nobody waits for a worker that is still to be ready, perhaps never: a cluster may be full.
+            if not todo and all(shard is _NOTHING for _, shard in busy.values()):
+                return
             for future in wait(busy, return_when=FIRST_COMPLETED).done:
                 worker, shard = busy.pop(future)
                 try:
