@@ -12,6 +12,8 @@ from .edits.change import Features as Features
 from .edits.deletion import Deletion as Deletion
 from .edits.space import EditSpace as EditSpace
 from .errors import ButforError as ButforError
+from .executors import Processes as Processes
+from .executors import Ray as Ray
 from .graph.disk.opened import open_graph as open_graph
 from .graph.disk.write import write_graph as write_graph
 from .methods import CFGNN as CFGNN
@@ -30,6 +32,7 @@ from .problem.target import Pair as Pair
 from .result.counterfactual import Counterfactual as Counterfactual
 from .result.status import Prediction as Prediction
 from .result.status import Status as Status
+from .runs.results import load_results as load_results
 from .session import Explainer as Explainer
 from .session import Session as Session
 from .version import __version__ as __version__

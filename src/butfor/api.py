@@ -10,15 +10,20 @@ from torch_geometric.data import Batch, Data, HeteroData
 
 from butfor.boundary.arguments import check_whole
 from butfor.errors import InputError
+from butfor.executors import chosen_executor
 from butfor.graph.stores import from_stores, is_stores
+from butfor.graphs import Graphs
+from butfor.methods import Exact
 from butfor.problem.builder import MAX_EDGES
 from butfor.problem.target import Pair, as_targets, task_of
 from butfor.session import Session, check_settings, shown
+from butfor.spread import Search, spread
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from butfor.edits.space import EditSpace
+    from butfor.executors import Executor
     from butfor.methods import Method
     from butfor.predict.call import Task
     from butfor.predict.predictor import Scope
@@ -47,6 +52,8 @@ def explain(
     max_edges: int = ...,
     seed: int = ...,
     progress: bool = ...,
+    jobs: int = ...,
+    executor: Executor | None = ...,
 ) -> Counterfactual: ...
 
 
@@ -68,6 +75,8 @@ def explain(
     max_edges: int = ...,
     seed: int = ...,
     progress: bool = ...,
+    jobs: int = ...,
+    executor: Executor | None = ...,
 ) -> list[Counterfactual]: ...
 
 
@@ -88,6 +97,8 @@ def explain(
     max_edges: int = MAX_EDGES,
     seed: int = 0,
     progress: bool = False,
+    jobs: int = 1,
+    executor: Executor | None = None,
 ) -> Counterfactual | list[Counterfactual]:
     """What would have to change for the model to predict something else?
 
@@ -118,6 +129,9 @@ def explain(
         max_edges: a target whose neighbourhood has more edges is not searched; the default fits into 2 GB of memory.
         seed: for methods that draw random numbers.
         progress: show a progress bar on standard error, where that is a terminal.
+        jobs: in how many processes to search. With more than one, a target that fails does not end the run: its result
+            has the status ``failed`` and says why.
+        executor: where to search instead, such as ``butfor.Ray()``.
 
     Returns:
         One result for one target; for several, a list in their order.
@@ -135,6 +149,7 @@ def explain(
     """
     check_settings(method=method, goal=goal, space=space, budget=budget, otherwise=otherwise)
     check_whole(seed, "seed", 0)
+    chosen = chosen_executor(jobs, executor)
     question: dict[str, Any] = {
         "goal": goal,
         "space": space,
@@ -152,16 +167,18 @@ def explain(
     if not isinstance(data, (Data, HeteroData)):
         if target is not None or isinstance(data, torch.Tensor) or not isinstance(data, Iterable):
             raise InputError("give one graph to explain its nodes or links; several graphs are explained as wholes")
-        graphs = list(data)
-        explained = (
-            Session.of(model, graph, task="graph", number=number, **question).explain(None, method, **search)
-            for number, graph in enumerate(graphs)
-        )
-        return list(shown(explained, len(graphs), progress))
+        graphs = Graphs(model, list(data), question)
+        numbers = range(len(graphs.graphs))
+        if chosen is None:
+            found = graphs.stream(numbers, method, **search)
+        else:
+            found = spread(Search(graphs, method or Exact(), **search), numbers, chosen)
+        explained = dict(shown(found, len(numbers), progress))
+        return [explained[number] for number in numbers]
     given = as_targets(target, lambda: _num_nodes(data, node_type))
     targets = given if isinstance(given, list) else [given]
     session = Session.of(model, data, task=task_of(targets[0] if targets else 0), node_type=node_type, **question)
-    results = session.explain_all(targets, method, budget, seed, progress)
+    results = session.explain_all(targets, method, budget, seed, progress, executor=chosen)
     return results if isinstance(given, list) else results[0]
 
 

@@ -14,6 +14,8 @@ from butfor.certificate.check import Refused, check
 from butfor.edits.rules import Rules
 from butfor.edits.space import EditSpace
 from butfor.errors import InputError, ModelError
+from butfor.executors import chosen_executor
+from butfor.executors.plan import edges_around
 from butfor.graph.fingerprint import model_fingerprint
 from butfor.graph.graph import Graph
 from butfor.methods import Exact, Method
@@ -27,7 +29,9 @@ from butfor.problem.goal import Goal
 from butfor.problem.target import as_targets, target_nodes
 from butfor.result.assemble import Provenance
 from butfor.result.context import PlotContext
+from butfor.result.failed import failed
 from butfor.result.otherwise import is_without_answer, with_otherwise
+from butfor.spread import Search, spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
 
     from butfor.certificate.check import Checked
     from butfor.certificate.record import Certificate
+    from butfor.executors import Executor
     from butfor.graph.edge_keys import TargetType
     from butfor.predict.call import Task
     from butfor.problem.problem import Problem
@@ -135,6 +140,8 @@ class Session:
         budget: Budget | None = ...,
         seed: int = ...,
         progress: bool = ...,
+        jobs: int = ...,
+        executor: Executor | None = ...,
     ) -> Counterfactual: ...
 
     @overload
@@ -146,6 +153,8 @@ class Session:
         budget: Budget | None = ...,
         seed: int = ...,
         progress: bool = ...,
+        jobs: int = ...,
+        executor: Executor | None = ...,
     ) -> list[Counterfactual]: ...
 
     def explain(
@@ -156,6 +165,8 @@ class Session:
         budget: Budget | None = None,
         seed: int = 0,
         progress: bool = False,
+        jobs: int = 1,
+        executor: Executor | None = None,
     ) -> Counterfactual | list[Counterfactual]:
         """What would have to change for the model to predict something else for these targets?
 
@@ -165,6 +176,9 @@ class Session:
             budget: what may be spent on each target.
             seed: for methods that draw random numbers.
             progress: show a progress bar on standard error, where that is a terminal.
+            jobs: in how many processes to search. With more than one, a target that fails does not end the run: its
+                result has the status ``failed`` and says why.
+            executor: where to search instead, such as ``butfor.Ray()``.
 
         Returns:
             One result for one target; for several, a list in their order.
@@ -174,7 +188,8 @@ class Session:
             ModelError: the model does not fit the method.
         """
         given = as_targets(targets, lambda: self.predictor.node_range[1] - self.predictor.node_range[0])
-        results = self.explain_all(given if isinstance(given, list) else [given], method, budget, seed, progress)
+        several = given if isinstance(given, list) else [given]
+        results = self.explain_all(several, method, budget, seed, progress, jobs=jobs, executor=executor)
         return results if isinstance(given, list) else results[0]
 
     def explain_all(
@@ -184,9 +199,10 @@ class Session:
         budget: Budget | None = None,
         seed: int = 0,
         progress: bool = False,
+        **where: Any,
     ) -> list[Counterfactual]:
         """The results of a list of targets, in their order."""
-        stream = self.stream(targets, method, budget=budget, seed=seed)
+        stream = self.stream(targets, method, budget=budget, seed=seed, **where)
         results = dict(shown(stream, len(targets), progress))
         return [results[position] for position in range(len(targets))]
 
@@ -197,6 +213,8 @@ class Session:
         *,
         budget: Budget | None = None,
         seed: int = 0,
+        jobs: int = 1,
+        executor: Executor | None = None,
     ) -> Iterator[tuple[int, Counterfactual]]:
         """Results as they are found, each with the position of its target in ``targets``."""
         check_settings(method=method, budget=budget)
@@ -204,6 +222,9 @@ class Session:
         targets = list(targets)
         keys = [self._key(target) for target in targets]
         method = method or Exact()
+        chosen = chosen_executor(jobs, executor)
+        if chosen is not None:
+            return spread(Search(self, method, budget, seed), targets, chosen)
         pipeline = Pipeline(self.builder, method, budget or Budget(), seed, self.provenance(method), self.batching)
         found = pipeline.stream(keys)
         if self.otherwise is None:
@@ -226,6 +247,33 @@ class Session:
                 yield position, with_otherwise(result, instead, self.space.told, other.space.told)
             else:
                 yield position, result
+
+    def costs(self, targets: Sequence[Target]) -> NDArray[np.float64]:
+        """About what each target costs, compared with others."""
+        predictor = self.predictor
+        hops = self.builder.hops
+        return edges_around(self.graph, [self._key(one) for one in targets], hops, predictor.flow or "source_to_target")
+
+    def failed(self, target: Target, method: Method, seed: int, why: str) -> Counterfactual:
+        """The result of a target whose search broke off."""
+        named = self.number if target is None else target
+        return failed(named, self.predictor, self.goal, self.provenance(method), seed, why)
+
+    def bare(self) -> Session:
+        """The same session as it travels to another process: without what can be found out again there.
+
+        `Graph.__reduce__` says what travels of the graph.
+        """
+        predictor = replace(self.predictor)
+        bare = replace(self, predictor=predictor)
+        if self.otherwise is not None:
+            bare = replace(bare, otherwise=replace(self.otherwise, predictor=predictor))
+        vars(bare).update(graph_id=self.graph_id, model_id=self.model_id)  # expensive, and must not differ
+        return bare
+
+    def at_home(self, result: Counterfactual) -> Counterfactual:
+        """A result that came from another process, with what a picture of it needs."""
+        return replace(result, _context=self._context)
 
     def problem(self, target: Target = None, *, seed: int = 0) -> Problem:
         """The problem of one target, as methods get it."""

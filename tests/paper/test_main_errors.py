@@ -53,7 +53,7 @@ def test_a_reference_folder_that_lacks_a_file_is_refused_before_anything_is_done
 
 
 @pytest.mark.published
-@pytest.mark.parametrize("package", ["jinja2", "joblib", "optuna", "captum"])
+@pytest.mark.parametrize("package", ["jinja2", "optuna", "captum"])
 def test_a_missing_package_names_its_extra_before_anything_is_done(
     package: str, reference: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,8 +23,8 @@ __all__ = ["main"]
 
 # The extra that installs each optional package.
 EXTRAS = {
-    **{"cyclopts": "cli", "rich": "cli", "matplotlib": "plot", "polars": "tables"},
-    **dict.fromkeys(["captum", "jinja2", "joblib", "optuna"], "reproduce"),
+    **{"cyclopts": "cli", "rich": "cli", "matplotlib": "plot", "polars": "tables", "ray": "ray"},
+    **dict.fromkeys(["captum", "jinja2", "optuna"], "reproduce"),
 }
 
 WRONG_INPUT, PIPE_CLOSED = 2, 141

@@ -8,7 +8,8 @@ from cyclopts import Group, Parameter
 from butfor.certificate.check import Refused
 from butfor.certificate.record import read_certificates
 from butfor.cli.edit_space import read_space
-from butfor.cli.output import progress, read_with_notes, say
+from butfor.cli.output import read_with_notes, say
+from butfor.cli.progress import Tally, progress
 from butfor.cli.proofs import beside
 from butfor.cli.provenance import check_provenance, graph_of
 from butfor.cli.source import Source
@@ -59,7 +60,10 @@ def check(
     check_provenance(results, found, subject)
     refused = without = 0
     sessions: dict[tuple[int, str], Session] = {}
-    for result in progress(iter(found), len(found), found[0].task, "checking", quiet):
+    for result in progress(found, Tally(len(found), found[0].task), "checking", "none" if quiet else "auto"):
+        if result.status is Status.FAILED:
+            without += 1
+            continue
         data = graph_of(result, subject)
         key = id(data), str(result.goal)
         if key not in sessions:

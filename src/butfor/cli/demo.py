@@ -134,7 +134,7 @@ def _explain_all(job: WithinGraph, path: Path, quiet: bool) -> "list[Counterfact
         raise StoreError(f"cannot replace {path}: {problem.strerror}") from problem
     results = []
     with Store(path, job.run) as store:
-        for result in job.results(job.targets, quiet):
+        for result in job.results(job.targets, "none" if quiet else "auto"):
             store.append(result)
             results.append(result)
     return results

@@ -53,9 +53,9 @@ def evaluate(results: Path, /, *more: Path, source: Source | None = None) -> Non
         note("accuracy needs the model and the graph: give --checkpoint FOLDER, for example")
 
 
-def _tables(contents: "dict[Path, list[Counterfactual]]") -> "list[dict[Path, list[Counterfactual]]]":
+def _tables(contents: "dict[Path, Sequence[Counterfactual]]") -> "list[dict[Path, Sequence[Counterfactual]]]":
     """The files in groups, one for each table, whose results can be compared."""
-    tables: list[dict[Path, list[Counterfactual]]] = []
+    tables: list[dict[Path, Sequence[Counterfactual]]] = []
     for path, content in contents.items():
         table = next((table for table in tables if _comparable(next(iter(table.values())), content)), None)
         if table is None:
@@ -73,12 +73,16 @@ def _comparable(some: "Sequence[Counterfactual]", others: "Sequence[Counterfactu
     return all(graph_ids.get(result.target, result.graph_id) == result.graph_id for result in others)
 
 
-def _print(contents: "dict[Path, list[Counterfactual]]", subject: ModelAndGraphs | None, directed: bool | None) -> None:
+def _print(
+    contents: "dict[Path, Sequence[Counterfactual]]", subject: ModelAndGraphs | None, directed: bool | None
+) -> None:
     """Print the table of these files."""
     rows = []
     for path, results in contents.items():
         method = results[0].method
         rows.append(MetricsRow(f"{path.name}: {method_label(method)}", method, _metrics(results, subject, directed)))
+        if failed := rows[-1].metrics.failed:
+            note(f"{failed} of the {len(results)} targets in {path} failed; they count as not found")
     first = next(iter(contents.values()))[0]
     name = None if subject is None else subject.graphs[0].get("name")
     paper = dataset_of(name, first.graph_id) if first.task == "node" else None

@@ -1,9 +1,11 @@
 """``butfor explain``: verified counterfactuals, one per line, each as soon as it is found."""
 
+import os
 import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,21 +17,27 @@ from butfor.cli.hyperparameters import FLAGS, make_method
 from butfor.cli.interrupts import exit_code
 from butfor.cli.job import Job, Search, Targets, WholeGraphs, WithinGraph
 from butfor.cli.output import note, say
+from butfor.cli.progress import ProgressKind
 from butfor.cli.proofs import Proofs, beside
 from butfor.cli.source import Seed, Source
 from butfor.errors import ButforError, InputError
+from butfor.executors import Processes, Ray
+from butfor.graphs import Graphs
 from butfor.methods import METHODS
 from butfor.predict.predictor import Scope
 from butfor.problem.budget import Budget
 from butfor.problem.builder import MAX_EDGES
 from butfor.problem.goal import Goal
-from butfor.runs import Outcome, Store
+from butfor.runs import Folder, Outcome, Store
+from butfor.runs.folder import check_folder
+from butfor.runs.shards import Format
 from butfor.runs.store import check_output_path
 from butfor.session import Session
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+    from butfor.executors import Executor
     from butfor.result.counterfactual import Counterfactual
 
     MethodName = str
@@ -43,7 +51,8 @@ __all__ = ["explain"]
 DEFAULT = Budget()
 
 SEARCH = Group("Search", sort_key=12)
-OUTPUT = Group("Output", sort_key=13)
+WHERE = Group("Workers", sort_key=13)
+OUTPUT = Group("Output", sort_key=14)
 Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 
 
@@ -69,7 +78,12 @@ def explain(
     seed: Annotated[Seed, Parameter(group=SEARCH)] = 0,
     verify: Annotated[Scope | None, Parameter(group=SEARCH)] = None,
     max_edges: Annotated[Count, Parameter(group=SEARCH)] = MAX_EDGES,
-    out: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
+    jobs: Annotated[Count | None, Parameter(group=WHERE)] = None,
+    executor: Annotated[Literal["processes", "ray"], Parameter(group=WHERE)] = "processes",
+    address: Annotated[str | None, Parameter(group=WHERE)] = None,
+    out: Annotated[str | None, Parameter(group=OUTPUT)] = None,
+    format: Annotated[Format | None, Parameter(group=OUTPUT)] = None,
+    progress: Annotated[ProgressKind, Parameter(group=OUTPUT)] = "auto",
     quiet: Annotated[bool, Parameter(group=OUTPUT, negative=(), show_default=False)] = False,
 ) -> int:
     """Explain nodes, links or whole graphs. Each result is saved as soon as it is verified.
@@ -104,19 +118,27 @@ def explain(
         verify: what edits are verified on: whole-graph, or the receptive-field of each target, which costs the same
             however large the graph is. By default the whole graph, unless that is too large.
         max_edges: a target whose neighbourhood has more edges is not searched. The default fits into 2 GB of memory.
+        jobs: how many workers search at the same time; by default 1, or all CPUs of a Ray cluster.
+        executor: where they are: processes of this machine, or a Ray cluster, which is started on this machine unless
+            there is an --address.
+        address: the address of a Ray cluster, such as auto or ray://head:10001.
         out: append the results to this file (JSON Lines). If it already holds results of the same run, their targets
-            are not explained again. Without this option the results are printed.
+            are not explained again. A name that ends with / is a folder, for very many results: it gets a manifest and
+            shards, each written at once. Without this option the results are printed.
+        format: the format of the shards in a folder; jsonl by default.
+        progress: how to say on standard error how far the run is. By default a bar on a terminal, and a line now and
+            then if it is redirected; json is for machines.
         quiet: show no progress bar and no notes.
     """
     started = time.monotonic()
-    if out is not None:
-        check_output_path(out)
+    place = None if out is None else _Place.of(out, format)
+    workers = _executor(jobs, executor, address)
     budget = Budget(None if evaluations == "none" else evaluations, seconds)
     subject = (source or Source()).read()
     targets = Targets.of(subject, nodes, links, graphs)
-    search = Search(make_method(method, flags, published_choices), budget, seed)
+    search = Search(make_method(method, flags, published_choices), budget, seed, workers)
     certified = getattr(search.method, "certificate", False)
-    if certified and out is None:
+    if certified and place is None:
         raise InputError("--certificate writes proofs beside the results: give --out FILE too")
     settings: dict[str, Any] = {
         "goal": Goal(wanted, least, probability, threshold),
@@ -129,27 +151,27 @@ def explain(
         numbers = targets.numbers(subject)[:limit]
         only = subject.graphs[numbers[0]] if len(numbers) == 1 else None
         spaces = _spaces(space, otherwise, protect, only)
-        job = WholeGraphs(subject, numbers, search, {**settings, **spaces})
+        job = WholeGraphs(Graphs(subject.model, subject.graphs, {**settings, **spaces}, numbers[0]), numbers, search)
     else:
         chosen = targets.within(subject.graph)[:limit]
         spaces = _spaces(space, otherwise, protect, subject.graph)
         session = Session.of(subject.model, subject.graph, task=targets.task, **spaces, **settings)
         job = WithinGraph(session, chosen, search)
-    proofs = Proofs(beside(out) if certified and out is not None else None)
-    with proofs, _Printer() if out is None else Store(out, job.run) as sink:
+    proofs = Proofs(beside(place.path) if certified and place is not None else None)
+    with proofs, _Printer() if place is None else place.open(job, budget) as sink:
         todo = [target for target in job.targets if target not in sink.done]
         _note_earlier_results(sink, job, len(todo), quiet)
         try:
-            for result in job.results(todo, quiet):
+            for result in job.results(todo, "none" if quiet else progress) if todo else ():
                 # The proof first: a result that is in the file is not explained again.
                 proofs.append(result)
                 sink.append(result)
         except (KeyboardInterrupt, ButforError) as problem:
-            progress = _describe_progress(sink, job)
+            so_far = _describe_progress(sink, job)
             if isinstance(problem, ButforError):
-                note(progress, quiet)
+                note(so_far, quiet)
                 raise
-            print(f"interrupted: {printable(progress)}", file=sys.stderr)
+            print(f"interrupted: {printable(so_far)}", file=sys.stderr)
             return exit_code(problem)
         outcomes = [sink.done[target] for target in job.targets]
         summary = _summary(outcomes, job.what, time.monotonic() - started)
@@ -158,6 +180,43 @@ def explain(
     elif not quiet:
         print(summary, file=sys.stderr)
     return 0
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where the results go: a file, or a folder of shards."""
+
+    path: Path
+    is_folder: bool
+    format: "Format | None"
+
+    @classmethod
+    def of(cls, out: str, format: "Format | None") -> "_Place":
+        """What --out and --format say.
+
+        Raises:
+            StoreError: nothing can be written there.
+        """
+        path = Path(out)
+        is_folder = out.endswith(("/", os.sep)) or format is not None or path.is_dir()
+        check_folder(path) if is_folder else check_output_path(path)
+        if format == "parquet":
+            import polars  # noqa: F401 (missing now, and not after hours)
+        return cls(path, is_folder, format)
+
+    def open(self, job: Job, budget: Budget) -> Store | Folder:
+        """The results there, to be continued."""
+        return Folder(self.path, job.run, budget, self.format) if self.is_folder else Store(self.path, job.run)
+
+
+def _executor(jobs: int | None, executor: str, address: str | None) -> "Executor | None":
+    if executor == "ray":
+        import ray  # noqa: F401 (missing now, and not after the graph was read)
+
+        return Ray(address, jobs)
+    if address is not None:
+        raise InputError("--address is that of a Ray cluster: give --executor ray too")
+    return None if jobs in (None, 1) else Processes(jobs)
 
 
 def _spaces(space: Path | None, otherwise: Path | None, protect: str, data: "Data | None") -> dict[str, Any]:
@@ -184,9 +243,9 @@ class _Printer:
         pass
 
 
-def _note_earlier_results(sink: _Printer | Store, job: Job, todo: int, quiet: bool) -> None:
+def _note_earlier_results(sink: _Printer | Store | Folder, job: Job, todo: int, quiet: bool) -> None:
     """Say how much of the job an earlier run has done."""
-    if not isinstance(sink, Store):
+    if not isinstance(sink, (Store, Folder)):
         return
     if sink.notice:
         note(sink.notice, quiet)
@@ -197,11 +256,11 @@ def _note_earlier_results(sink: _Printer | Store, job: Job, todo: int, quiet: bo
         note(f"{total - todo} of {total} {job.what}s are in {sink.path} already: going on with the rest", quiet)
 
 
-def _describe_progress(sink: _Printer | Store, job: Job) -> str:
+def _describe_progress(sink: _Printer | Store | Folder, job: Job) -> str:
     """How many targets are done, and how the run can be continued."""
     done = sum(target in sink.done for target in job.targets)
     progress = f"{done} of {len(job.targets)} {job.what}s are done"
-    if isinstance(sink, Store):
+    if isinstance(sink, (Store, Folder)):
         return f"{progress} and kept in {sink.path}; the same command goes on with the rest"
     return f"{progress}; with --out FILE a run that was interrupted can be continued"
 

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from butfor.cli.output import progress
+from butfor import spread
+from butfor.cli.progress import Tally, progress
 from butfor.cli.target_lists import parse_graphs, parse_links, parse_nodes
-from butfor.errors import ButforError, InputError
+from butfor.errors import InputError
 from butfor.models.threads import threads_for
 from butfor.runs import Run
 from butfor.runs.store import RunOfGraphs
-from butfor.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torch_geometric.data import Data
 
+    from butfor.cli.progress import ProgressKind
     from butfor.cli.source import ModelAndGraphs
+    from butfor.executors import Executor
+    from butfor.graphs import Graphs
     from butfor.methods import Method
     from butfor.predict.call import Task
     from butfor.problem.budget import Budget
-    from butfor.problem.target import Pair, Target
+    from butfor.problem.target import Pair
     from butfor.result.counterfactual import Counterfactual
+    from butfor.session import Session
+    from butfor.spread import Question
 
 __all__ = ["Job", "Search", "Targets", "WholeGraphs", "WithinGraph"]
 
@@ -64,22 +69,16 @@ class Targets:
 
 @dataclass(frozen=True)
 class Search:
-    """How to search for counterfactuals: the method, the budget and the seed."""
+    """How to search for counterfactuals: the method, the budget, the seed, and where."""
 
     method: Method
     budget: Budget | None = None
     seed: int = 0
+    executor: Executor | None = None
 
     def run(self, session: Session) -> Run:
         """What the results of this search in a session have in common."""
         return Run.of(session, self.method, self.seed)
-
-    def results(self, session: Session, targets: Sequence[Target]) -> Iterator[Counterfactual]:
-        """The results of these targets, each as soon as it is found."""
-        found = session.stream(targets, self.method, budget=self.budget, seed=self.seed)
-        with threads_for(session.graph.data.num_edges):
-            for _, result in found:
-                yield result
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,46 +100,41 @@ class WithinGraph:
         """What the results will have in common."""
         return self.search.run(self.session)
 
-    def results(self, todo: Sequence[Any], quiet: bool) -> Iterator[Counterfactual]:
-        """The results of these targets, each as soon as it is found, with a progress bar."""
-        return progress(self.search.results(self.session, todo), len(todo), self.what, self.label, quiet)
+    def results(self, todo: Sequence[Any], show: ProgressKind = "auto") -> Iterator[Counterfactual]:
+        """The results of these targets, each as soon as it is found, while standard error says how far it is."""
+        return _results(self, self.session, todo, show, self.session.graph.num_edges)
 
 
 @dataclass(frozen=True, eq=False)
 class WholeGraphs:
-    """Graphs, each explained as a whole; ``settings`` are further arguments of `Session.of`."""
+    """Graphs, each explained as a whole."""
 
-    subject: ModelAndGraphs
+    graphs: Graphs
     targets: Sequence[int]
     search: Search
-    settings: dict[str, Any]
     what: str = "graph"
-    _sessions: dict[int, Session] = field(default_factory=dict)
+    label: str = "explaining"
 
     @property
     def run(self) -> RunOfGraphs:
         """What the results will have in common."""
-        first = self.search.run(self._session(self.targets[0]))
-        return RunOfGraphs(first, self.subject.graphs, self.settings["directed"])
+        first = self.search.run(self.graphs.first)
+        return RunOfGraphs(first, self.graphs.graphs, self.graphs.settings["directed"])
 
-    def results(self, todo: Sequence[Any], quiet: bool) -> Iterator[Counterfactual]:
-        """The results of these graphs, each as soon as it is found, with a progress bar."""
-        return progress(self._one_by_one(todo), len(todo), self.what, quiet=quiet)
-
-    def _one_by_one(self, todo: Sequence[int]) -> Iterator[Counterfactual]:
-        for number in todo:
-            yield from self.search.results(self._session(number), [None])
-            del self._sessions[number]
-
-    def _session(self, number: int) -> Session:
-        if number not in self._sessions:
-            data = self.subject.graphs[number]
-            try:
-                made = Session.of(self.subject.model, data, task="graph", number=number, **self.settings)
-            except ButforError as problem:
-                raise type(problem)(f"graph {number}: {problem}") from problem
-            self._sessions[number] = made
-        return self._sessions[number]
+    def results(self, todo: Sequence[Any], show: ProgressKind = "auto") -> Iterator[Counterfactual]:
+        """The results of these graphs, each as soon as it is found, while standard error says how far it is."""
+        return _results(self, self.graphs, todo, show, max(self.graphs.graphs[number].num_edges for number in todo))
 
 
 Job = WithinGraph | WholeGraphs
+
+
+def _results(
+    job: Job, question: Question, todo: Sequence[Any], show: ProgressKind, edges: int
+) -> Iterator[Counterfactual]:
+    """The results of some targets of a job; those that fail say why, unless all do."""
+    search = spread.Search(question, job.search.method, job.search.budget, job.search.seed)
+    tally = Tally(len(todo), job.what, dict(zip(todo, question.costs(todo).tolist(), strict=True)))
+    with threads_for(edges):
+        found = spread.spread(search, todo, job.search.executor, begun=len(todo) < len(job.targets))
+        yield from progress((result for _, result in found), tally, job.label, show)

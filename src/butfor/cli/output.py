@@ -11,12 +11,12 @@ from tqdm import tqdm
 from butfor.boundary.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from butfor.result.counterfactual import Counterfactual
 
-__all__ = ["note", "print_table", "progress", "read_with_notes", "say"]
+__all__ = ["note", "print_table", "read_with_notes", "say"]
 
 # Where there is no terminal there is no width to fit in: rows stay on one line for grep and awk.
 WIDE = 1000
@@ -77,18 +77,15 @@ def print_table(
         say(line.rstrip())
 
 
-def progress(
-    results: Iterable[Counterfactual], total: int, unit: str, label: str = "explaining", quiet: bool = False
-) -> Iterator[Counterfactual]:
-    """The same results, with a progress bar on standard error if that is a terminal."""
-    # tqdm's None means: only where the output is a terminal.
-    yield from tqdm(results, desc=label, total=total, unit=unit, leave=False, disable=True if quiet else None)
+def read_with_notes(path: Path) -> Sequence[Counterfactual]:
+    """The results of a file or folder; warnings about the file are printed as notes.
 
+    Those of a folder, which may be more than fit in memory, are read when they are needed.
+    """
+    from butfor.runs import load_results, read_results
 
-def read_with_notes(path: Path) -> list[Counterfactual]:
-    """The results of a file; warnings about the file are printed as notes."""
-    from butfor.runs import read_results
-
+    if path.is_dir():
+        return load_results(path)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         results = read_results(path)

@@ -19,7 +19,7 @@ __all__ = ["Proofs", "beside"]
 
 def beside(results: Path) -> Path:
     """Where the certificates of a result file are: results.jsonl has results.proof.jsonl."""
-    return results.with_name(f"{results.stem}.proof{results.suffix}")
+    return results.with_name(f"{results.stem}.proof{results.suffix or '.jsonl'}")
 
 
 class Proofs:

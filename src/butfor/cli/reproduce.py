@@ -65,7 +65,7 @@ def reproduce(
     """
     started = time.monotonic()
     chosen = [name for name in PARTS if name in parts or not parts]
-    _check_extras(chosen, jobs)
+    _check_extras(chosen)
     wanted = tuple(name for name in PAPER if name in datasets)
     if not wanted:
         raise InputError(f"--datasets names none; choose from {', '.join(PAPER)}")
@@ -115,14 +115,12 @@ def _reference(given: Path | None, datasets: tuple[str, ...], quiet: bool) -> Pa
     return folder.resolve()
 
 
-def _check_extras(parts: list[str], jobs: int) -> None:
+def _check_extras(parts: list[str]) -> None:
     """Import optional packages now, so that a missing one is reported at once and not after half an hour."""
     import jinja2  # noqa: F401
     import matplotlib  # noqa: F401
     import polars  # noqa: F401
 
-    if jobs > 1:
-        import joblib  # noqa: F401
     if "search" in parts:
         import optuna  # noqa: F401
     if "table-3" in parts or "time" in parts:

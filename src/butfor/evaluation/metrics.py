@@ -42,7 +42,10 @@ __all__ = [
 
 
 def fidelity(results: Sequence[Counterfactual]) -> float:
-    """Of the targets that need a counterfactual, the share for which none was found; 0 to 1, low is good."""
+    """Of the targets that need a counterfactual, the share for which none was found; 0 to 1, low is good.
+
+    A target whose search failed counts as one for which none was found: whether there is one is not known.
+    """
     needed = [result for result in results if result.status is not Status.REACHED]
     return 1 - sum(result.found for result in needed) / len(needed) if needed else math.nan
 
@@ -124,11 +127,13 @@ class Metrics:
         found: how many targets have a counterfactual.
         total: how many targets need one; a target that has the wanted class from the start does not.
         values: the value of every metric by its name; an empty `Measure` where what it needs was not given.
+        failed: how many of the targets were not explained because the search broke off.
     """
 
     found: int
     total: int
     values: Mapping[str, MetricValue]
+    failed: int = 0
 
     def __getitem__(self, name: str) -> MetricValue:
         return self.values[name]
@@ -205,6 +210,7 @@ def evaluate(
         found=sum(result.found for result in results),
         total=sum(result.status is not Status.REACHED for result in results),
         values={name: value(metric) for name, metric in METRICS.items()},
+        failed=sum(result.status is Status.FAILED for result in results),
     )
 
 

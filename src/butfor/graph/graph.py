@@ -24,7 +24,6 @@ from butfor.graph.validate import validate
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
-    from typing import SupportsIndex
 
     import torch
     from numpy.typing import NDArray
@@ -108,10 +107,9 @@ class Graph:
         index: dict[Flow, Incoming] = {"source_to_target": stored.incoming}
         return cls(data, directed, stored.edge_index, stored.types, stored.path, index)
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        if self.path is None:
-            return super().__reduce_ex__(protocol)
-        return Graph.of, (self.data, self.directed)
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What travels to another process: the data alone. The rest is made of them again there, which is quicker.
+        return _made_again, (self.data, self.directed)
 
     @cached_property
     def num_nodes(self) -> int:
@@ -385,6 +383,11 @@ class Graph:
         """Whether edges may go with their reverses."""
         return self.types is not None or not self.directed
 
+    @property
+    def num_edges(self) -> int:
+        """How many edge columns there are (both directions of an undirected edge count)."""
+        return int(self.edge_index.shape[1])
+
     def into(self, nodes: NDArray[np.int64], flow: Flow) -> tuple[NDArray[np.int64], ...]:
         """The edges that bring messages to these nodes: their columns, senders and receivers."""
         return self._incoming(flow).into(nodes)
@@ -414,6 +417,16 @@ class Graph:
         distance = np.full(self.num_nodes, self.num_nodes, dtype=np.int64)
         distance[reached] = hops
         return Neighbourhood.whole(self.edge_index, self.num_nodes, targets, distance)
+
+
+def _made_again(data: Data | HeteroData, directed: bool) -> Graph:
+    """A graph of data that were validated already."""
+    if stored_of(data) is not None:
+        return Graph.of(data, directed)
+    if isinstance(data, HeteroData):
+        types, edge_index = Types.of(data)
+        return Graph(data, True, edge_index, types)
+    return Graph(data, directed, data.edge_index.detach().cpu().numpy().astype(np.int64, copy=False))
 
 
 def _carried(data: Data, edges: int) -> NDArray[Any] | None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-import warnings
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
 from butfor.errors import InputError
+from butfor.executors import Processes, Serial
+from butfor.executors.run import run
 from butfor.methods import BatchMethod, RemoveSubgraph
 from butfor.models.threads import threads_for
 from butfor.paper.benchmark import is_trained
@@ -87,17 +86,8 @@ def run_jobs(experiment: Experiment, jobs: Sequence[Job], processes: int) -> Non
         InputError: a worker process died.
         StoreError: the folder holds results of another run, or cannot be written.
     """
-    with warnings.catch_warnings():
-        # joblib warns when it replaces a worker whose memory has grown, as it does with loaded graphs, and after Ctrl-C
-        # it reports how many tasks were cancelled; but the command itself says what is saved.
-        warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
-        warnings.filterwarnings("ignore", ".*tasks which were still being processed", UserWarning)
-        try:
-            _train_models(experiment, jobs, processes)
-            _explain(experiment, jobs, processes)
-        finally:
-            if processes > 1:
-                _shut_down_workers()
+    _train_models(experiment, jobs, processes)
+    _explain(experiment, jobs, processes)
 
 
 def _train_models(experiment: Experiment, jobs: Sequence[Job], processes: int) -> None:
@@ -170,36 +160,23 @@ def _with_shared_rankings(methods: dict[str, Method]) -> dict[str, Method]:
 
 
 def _run_tasks(tasks: Sequence[Callable[[], Any]], processes: int) -> Iterator[Any]:
-    """What the tasks return, in the order in which they finish."""
-    if processes == 1 or len(tasks) < 2:
-        for task in tasks:
-            yield task()
-        return
-    from joblib import Parallel, delayed
-    from joblib.externals.loky.process_executor import BrokenProcessPool
+    """What the tasks return, in the order in which they finish.
 
-    try:
-        yield from Parallel(n_jobs=processes, return_as="generator_unordered", batch_size=1)(
-            delayed(_run_in_worker)(task) for task in tasks
-        )
-    except BrokenProcessPool as problem:
-        raise InputError(
-            "a worker process ended before its work was done; if memory ran out, ask for fewer with --jobs"
-        ) from problem
+    Raises:
+        InputError: a task ends every process that it is given to.
+    """
+    executor = Serial() if processes == 1 or len(tasks) < 2 else Processes(processes)
+    for _, returned in run(executor, _call, [[task] for task in tasks]):
+        if returned is None:
+            raise InputError(
+                "a worker process ended before its work was done, again and again; if memory ran out, ask for fewer "
+                "with --jobs"
+            )
+        yield from returned
 
 
-def _run_in_worker(task: Callable[[], Any]) -> Any:
-    # Ctrl-C reaches every process of the terminal; the main process handles it and ends the workers.
-    with suppress(ValueError):  # raised outside the main thread, which receives no signals anyway
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return task()
-
-
-def _shut_down_workers() -> None:
-    """End the workers: joblib keeps them for another call, and the program would wait for them when it ends."""
-    from joblib.externals.loky import get_reusable_executor
-
-    get_reusable_executor().shutdown(wait=True, kill_workers=True)
+def _call(tasks: Sequence[Callable[[], Any]]) -> list[Any]:
+    return [task() for task in tasks]
 
 
 def _progress_bar(total: int, label: str, unit: str, quiet: bool) -> Any:

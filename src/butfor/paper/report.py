@@ -33,7 +33,7 @@ LEAD = (
     "edges were removed from the whole graph, and the unmodified model was run on it."
 )
 PACKAGES = (
-    *("butfor", "torch", "torch_geometric", "numpy", "scipy", "numba", "polars", "matplotlib", "joblib"),
+    *("butfor", "torch", "torch_geometric", "numpy", "scipy", "numba", "polars", "matplotlib", "loky"),
     *("optuna", "captum"),
 )
 

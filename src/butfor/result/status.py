@@ -16,6 +16,7 @@ class Status(str, Enum):
     IMPOSSIBLE = "impossible"
     UNKNOWN = "unknown"
     REACHED = "reached"
+    FAILED = "failed"
 
     @property
     def sentence(self) -> str:
@@ -26,6 +27,7 @@ class Status(str, Enum):
             Status.IMPOSSIBLE: "It is proved that no allowed edits reach the goal.",
             Status.UNKNOWN: "No counterfactual was found; one may exist.",
             Status.REACHED: "The goal is reached on the intact graph: nothing has to change.",
+            Status.FAILED: "The search broke off with an error: nothing is known.",
         }[self]
 
     def __str__(self) -> str:

@@ -1,5 +1,7 @@
 """A run: many targets explained by one method, each result saved as soon as there is one."""
 
-from butfor.runs.store import Outcome, Run, RunOfGraphs, Store, read_results
+from butfor.runs.folder import Folder
+from butfor.runs.results import Results, load_results, read_results
+from butfor.runs.store import Outcome, Run, RunOfGraphs, Store
 
-__all__ = ["Outcome", "Run", "RunOfGraphs", "Store", "read_results"]
+__all__ = ["Folder", "Outcome", "Results", "Run", "RunOfGraphs", "Store", "load_results", "read_results"]

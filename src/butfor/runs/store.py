@@ -5,13 +5,11 @@ from __future__ import annotations
 import importlib.util
 import os
 import stat
-import warnings
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from butfor.boundary.reading import check_file, reading
 from butfor.errors import StoreError
 from butfor.runs.lines import read_lines, reason_of, to_line
 
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from butfor.result.status import Status
     from butfor.session import Session
 
-__all__ = ["Outcome", "Run", "RunOfGraphs", "Store", "check_output_path", "read_results"]
+__all__ = ["Outcome", "Run", "RunOfGraphs", "Store", "check_output_path", "lock", "repeated"]
 
 
 @dataclass(frozen=True)
@@ -156,7 +154,7 @@ class Store:
         self._end = 0
         self._file, self._is_new = _open_for_appending(self.path)
         try:
-            self._lock()
+            lock(self._file, self.path)
             self._end = self._read()
         except BaseException:
             os.close(self._file)
@@ -213,20 +211,6 @@ class Store:
             if error is None:
                 raise
 
-    def _lock(self) -> None:
-        if not CAN_LOCK:
-            return
-        import fcntl
-
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StoreError(
-                f"another run is writing to {self.path}; wait for it to end, or choose another file"
-            ) from None
-        except OSError:
-            return  # a file system without locks
-
     def _read(self) -> int:
         """Find out which targets are done; return the position where the last complete line ends."""
         partial: int | None = None
@@ -245,7 +229,7 @@ class Store:
                     partial = line.start
                     continue
                 if line.result.target in self.done:
-                    raise _repeated(self.path, line.number, line.result.target_name)
+                    raise repeated(self.path, line.number, line.result.target_name)
                 self.done[line.result.target] = Outcome(line.result.status, line.result.size)
         if partial is None:
             return os.lseek(self._file, 0, os.SEEK_END)
@@ -255,32 +239,6 @@ class Store:
             raise StoreError(f"cannot write {self.path}: {reason_of(problem)}") from problem
         self.notice = f"the last line of {self.path} was incomplete: it was cut off, its target is done again"
         return partial
-
-
-def read_results(path: str | os.PathLike[str]) -> list[Counterfactual]:
-    """All results of a file, in the order of its lines.
-
-    A last line whose writing was interrupted is left out, with a warning.
-
-    Raises:
-        StoreError: the file is missing or damaged, or a target is in it twice.
-    """
-    path = Path(path)
-    results: dict[int | tuple[int, int], Counterfactual] = {}
-    check_file(path, StoreError)
-    with reading(path, StoreError):
-        file = path.open("rb")
-    with file:
-        for line in read_lines(path, file):
-            if line.result is None or not line.complete:
-                if not results and not line.certain:
-                    raise StoreError(f"{path} holds no whole result: this is not a file of results, choose another")
-                warnings.warn(f"the last line of {path} is incomplete and left out", stacklevel=2)
-            elif line.result.target in results:
-                raise _repeated(path, line.number, line.result.target_name)
-            else:
-                results[line.result.target] = line.result
-    return list(results.values())
 
 
 def check_output_path(path: Path) -> None:
@@ -294,6 +252,24 @@ def check_output_path(path: Path) -> None:
     except (OSError, ValueError):
         return  # a file that is missing or out of reach is reported when it is opened
     _check_regular(path, mode)
+
+
+def lock(file: int, path: Path) -> None:
+    """Keep other runs from writing to what this open file stands for.
+
+    Raises:
+        StoreError: another run is writing to it.
+    """
+    if not CAN_LOCK:
+        return
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise StoreError(f"another run is writing to {path}; wait for it to end, or choose another file") from None
+    except OSError:
+        return  # a file system without locks
 
 
 def _open_for_appending(path: Path) -> tuple[int, bool]:
@@ -331,7 +307,8 @@ def _write_all(file: int, content: bytes) -> None:
         content = content[os.write(file, content) :]
 
 
-def _repeated(path: Path, number: int, target: str) -> StoreError:
+def repeated(path: Path, number: int, target: str) -> StoreError:
+    """What is wrong with a file in which a target has two results."""
     return StoreError(f"line {number} of {path} repeats {target}: two runs were mixed, restore or delete the file")
 
 

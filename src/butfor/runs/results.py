@@ -1,0 +1,177 @@
+"""Results as they are on disk, read one after the other: a file or a folder of them may be larger than memory."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from butfor.boundary.reading import check_file, reading
+from butfor.errors import InputError, StoreError
+from butfor.runs.folder import read_manifest, shard_paths
+from butfor.runs.lines import read_lines
+from butfor.runs.shards import COLUMNS, frame_of, read_shard
+from butfor.runs.store import repeated
+
+if TYPE_CHECKING:
+    import os
+
+    from butfor.result.counterfactual import Counterfactual
+    from butfor.result.status import Status
+
+__all__ = ["Results", "load_results", "read_results"]
+
+# So many results are turned into a table at a time.
+PIECE = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Results(Sequence["Counterfactual"]):
+    """The results of a file or folder, read anew whenever they are gone through; `load_results` makes one.
+
+    Attributes:
+        path: the file or folder.
+        shards: the files of the folder; None for a single file.
+        targets: which targets are wanted; None for all.
+        statuses: which statuses are wanted; None for all.
+    """
+
+    path: Path
+    shards: tuple[Path, ...] | None = None
+    targets: frozenset[int | tuple[int, int]] | None = None
+    statuses: frozenset[str] | None = None
+
+    def where(
+        self,
+        *,
+        targets: Iterable[int | tuple[int, int]] | None = None,
+        status: Status | str | Iterable[Status | str] | None = None,
+    ) -> Results:
+        """Only the results of these targets, or with one of these statuses."""
+        wanted = [status] if isinstance(status, str) else status
+        return replace(
+            self,
+            targets=self.targets if targets is None else frozenset(map(_plain, targets)),
+            statuses=self.statuses if wanted is None else frozenset(str(one) for one in wanted),
+        )
+
+    def __iter__(self) -> Iterator[Counterfactual]:
+        found = _from_file(self.path) if self.shards is None else _from_shards(self.shards)
+        for result in found:
+            if (self.targets is None or result.target in self.targets) and (
+                self.statuses is None or result.status.value in self.statuses
+            ):
+                yield result
+
+    def __len__(self) -> int:
+        return self._length
+
+    @cached_property
+    def _length(self) -> int:
+        return sum(1 for _ in self)
+
+    @overload
+    def __getitem__(self, position: int) -> Counterfactual: ...
+    @overload
+    def __getitem__(self, position: slice) -> list[Counterfactual]: ...
+    def __getitem__(self, position: int | slice) -> Counterfactual | list[Counterfactual]:
+        if isinstance(position, slice):
+            return [self[number] for number in range(*position.indices(len(self)))]
+        if position < 0:
+            position += len(self)
+        for result in islice(self, max(position, 0), None):
+            return result
+        raise IndexError(f"there are {len(self)} results")
+
+    def __bool__(self) -> bool:
+        return next(iter(self), None) is not None
+
+    def to_frame(self, kind: str = "polars") -> Any:
+        """A table with one row for each result, of polars or pandas.
+
+        Raises:
+            InputError: ``kind`` is neither "polars" nor "pandas".
+        """
+        if kind not in ("polars", "pandas"):
+            raise InputError(f"there are no tables of {kind!r}; give 'polars' or 'pandas'")
+        import polars
+
+        rows = iter(self)
+        pieces = [frame_of(())]
+        while piece := list(islice(rows, PIECE)):
+            pieces.append(frame_of(piece))
+        frame = polars.concat(pieces)
+        if kind == "polars":
+            return frame
+        import pandas
+
+        return pandas.DataFrame(frame.to_dict(as_series=False), columns=list(COLUMNS))
+
+
+def load_results(path: str | os.PathLike[str]) -> Results:
+    """The results of a file or folder that ``butfor explain --out`` wrote, without loading them all.
+
+    They can be gone through, counted, filtered (``where``) and turned into a table (``to_frame``). What a run that is
+    still going on, or was killed, had not finished writing is left out.
+
+    Raises:
+        StoreError: there is no such file or folder of results.
+
+    Example:
+        >>> import butfor
+        >>> results = butfor.load_results("results/")
+        >>> proved = results.where(status="optimal")
+        >>> table = results.to_frame()
+    """
+    path = Path(path)
+    if path.is_dir():
+        read_manifest(path)
+        return Results(path, tuple(shard_paths(path)))
+    check_file(path, StoreError)
+    return Results(path)
+
+
+def read_results(path: str | os.PathLike[str]) -> list[Counterfactual]:
+    """All results of a file or folder, in the order in which they were written.
+
+    A last line whose writing was interrupted is left out, with a warning.
+
+    Raises:
+        StoreError: the file is missing or damaged, or a target is in it twice.
+    """
+    return list(load_results(path))
+
+
+def _from_shards(shards: Iterable[Path]) -> Iterator[Counterfactual]:
+    seen: set[int | tuple[int, int]] = set()
+    for shard in shards:
+        for result in read_shard(shard):
+            # Where a file system has no locks, two runs may have done the same: the results are the same too.
+            if result.target not in seen:
+                seen.add(result.target)
+                yield result
+
+
+def _from_file(path: Path) -> Iterator[Counterfactual]:
+    seen: set[int | tuple[int, int]] = set()
+    with reading(path, StoreError):
+        file = path.open("rb")
+    with file:
+        for line in read_lines(path, file):
+            if line.result is None or not line.complete:
+                if not seen and not line.certain:
+                    raise StoreError(f"{path} holds no whole result: this is not a file of results, choose another")
+                warnings.warn(f"the last line of {path} is incomplete and left out", stacklevel=2)
+            elif line.result.target in seen:
+                raise repeated(path, line.number, line.result.target_name)
+            else:
+                seen.add(line.result.target)
+                yield line.result
+
+
+def _plain(target: int | tuple[int, int]) -> int | tuple[int, int]:
+    return (int(target[0]), int(target[1])) if isinstance(target, tuple) else int(target)
