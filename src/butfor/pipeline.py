@@ -8,9 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from butfor.methods import BatchMethod
+from butfor.problem.builder import TooLarge
 from butfor.problem.proposal import Proposal
 from butfor.result.assemble import assemble
 from butfor.result.settle import Settler, to_verify
+from butfor.result.unsearched import too_large
 from butfor.result.verify import verify_many
 
 if TYPE_CHECKING:
@@ -86,8 +88,10 @@ class Pipeline:
         last = time.monotonic()
         patience = self.batching.seconds
         solved: list[_Solved] = []
+        large: list[tuple[int, TooLarge]] = []
         try:
-            for positions, problems in self._batches(targets):
+            for positions, problems in self._batches(targets, large):
+                yield from self._not_searched(large)
                 for number, problem, proposal in self._solve(problems):
                     now = time.monotonic()
                     solved.append(_Solved(positions[number], problem, proposal, now - last))
@@ -98,13 +102,26 @@ class Pipeline:
                         last = time.monotonic()
                         patience = max(self.batching.seconds, SEARCHING * (last - now))
             yield from self._results(solved)
+            yield from self._not_searched(large)
         except (Exception, KeyboardInterrupt):
             # What had been found is not lost with what comes after it.
             yield from self._results(solved)
             raise
 
-    def _batches(self, targets: Sequence[tuple[int, ...]]) -> Iterator[tuple[list[int], list[Problem]]]:
-        """Problems to solve together: of one oracle, and few enough that they fit in memory."""
+    def _not_searched(self, large: list[tuple[int, TooLarge]]) -> Iterator[tuple[int, Counterfactual]]:
+        """The results of targets that were too large; they are taken off the list."""
+        while large:
+            position, problem = large.pop()
+            builder = self.builder
+            yield position, too_large(problem, builder.predictor, builder.goal, self.provenance, self.seed)
+
+    def _batches(
+        self, targets: Sequence[tuple[int, ...]], large: list[tuple[int, TooLarge]]
+    ) -> Iterator[tuple[list[int], list[Problem]]]:
+        """Problems to solve together: of one oracle, and few enough that they fit in memory.
+
+        Those that are too large are put on a list.
+        """
         most = len(targets) if isinstance(self.method, BatchMethod) else self.batching.targets
         positions: list[int] = []
         problems: list[Problem] = []
@@ -115,6 +132,9 @@ class Pipeline:
                 prefetched = self.builder.prefetch(soon, self.batching.columns)
             try:
                 problem = self.builder.build(target, self.seed, prefetched)
+            except TooLarge as reason:
+                large.append((position, reason))
+                continue
             except Exception:
                 # The targets before this one do not suffer for it.
                 if problems:

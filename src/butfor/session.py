@@ -29,8 +29,8 @@ from butfor.problem.goal import Goal
 from butfor.problem.target import as_targets, target_nodes
 from butfor.result.assemble import Provenance
 from butfor.result.context import PlotContext
-from butfor.result.failed import failed
 from butfor.result.otherwise import is_without_answer, with_otherwise
+from butfor.result.unsearched import failed
 from butfor.spread import Search, spread
 
 if TYPE_CHECKING:

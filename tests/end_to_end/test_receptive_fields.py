@@ -18,6 +18,8 @@ from butfor.predict.batch import EditedBatch
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from butfor.predict.predictor import Scope
+
 NODES, WIDTH, CLASSES = 120, 5, 3
 
 
@@ -189,3 +191,43 @@ def test_other_scopes_are_refused() -> None:
         butfor.explain(net, sparse_graph(False), 3, verify="graph")  # type: ignore[call-overload]
     with pytest.raises(InputError, match="a whole graph is asked about"):
         butfor.explain(net, sparse_graph(False), verify="receptive-field")
+
+
+@pytest.mark.parametrize("scope", ["whole-graph", "receptive-field"])
+def test_a_target_that_is_too_large_says_so_and_others_go_on(scope: Scope) -> None:
+    star = torch.stack([torch.arange(1, 81), torch.zeros(80, dtype=torch.long)])
+    ring = torch.stack([torch.arange(80, 120), torch.arange(80, 120).roll(1)])
+    data = Data(x=sparse_graph(False).x, edge_index=to_undirected(torch.cat([star, ring], dim=1)))
+    net = made(MODELS["GCN"])
+    settings: dict[str, Any] = {"verify": scope, "max_edges": 60, "budget": butfor.Budget(500)}
+    results = butfor.explain(net, data, [100, 0, 101, 3], **settings)
+    assert [one.target for one in results] == [100, 0, 101, 3]
+    hub = results[1]
+    assert hub.status is butfor.Status.UNKNOWN
+    assert not hub.found
+    assert hub.edges >= 80
+    assert "at least 80 edges, more than max_edges=60" in hub.note
+    assert hub.before.label == (int(net(data.x, data.edge_index)[0].argmax()) if scope == "whole-graph" else -1)
+    assert "Node 0" in str(hub)
+    assert butfor.Counterfactual.from_dict(hub.to_dict()) == hub
+    for other in (results[0], results[2]):
+        assert other.status is not butfor.Status.UNKNOWN
+        assert other == butfor.explain(net, data, other.target, **settings)
+    enough = {**settings, "max_edges": 10_000}
+    assert "max_edges" not in butfor.explain(net, data, 0, **enough).note
+    with pytest.raises(InputError, match="max_edges"):
+        butfor.explain(net, data, 0, max_edges=0)
+
+
+@pytest.mark.parametrize("model", ["GCN", "GraphSAGE", "GAT"])
+@pytest.mark.parametrize("method", [butfor.Greedy(), butfor.Exact(threads=1)])
+def test_a_hub_comes_back_within_its_budget(model: str, method: butfor.Method) -> None:
+    leaves = 1_500
+    star = torch.stack([torch.arange(1, leaves + 1), torch.zeros(leaves, dtype=torch.long)])
+    generator = torch.Generator().manual_seed(0)
+    others = torch.randint(leaves, (2, leaves), generator=generator)
+    edge_index = to_undirected(torch.cat([star, others], dim=1))
+    data = Data(x=torch.randn(leaves + 1, WIDTH, generator=generator), edge_index=edge_index)
+    result = butfor.explain(made(MODELS[model]), data, 0, method, budget=butfor.Budget(300))
+    assert result.evaluations <= 300
+    assert result.edges > leaves

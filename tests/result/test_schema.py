@@ -128,7 +128,7 @@ def of_schema_2(plain: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_former_file_has_every_kind_of_result() -> None:
     assert {plain["schema"] for plain in LINES} == {2}
-    assert {plain["status"] for plain in LINES} == {status.value for status in Status}
+    assert {plain["status"] for plain in LINES} == {status.value for status in Status} - {"failed"}
     assert {plain["task"] for plain in LINES} == {"node", "link", "graph"}
     assert {edit[0] for plain in LINES for edit in plain["edits"]} == {"delete", "add", "change"}
     assert any(plain["necessity"] for plain in LINES)

@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from butfor.edits.edit import Edit
+    from butfor.predict.predictor import Predictor
     from butfor.problem.method_record import MethodRecord
     from butfor.problem.problem import Problem
     from butfor.problem.proposal import Proposal
     from butfor.result.context import PlotContext
     from butfor.result.settle import Settled
 
-__all__ = ["Provenance", "assemble"]
+__all__ = ["Provenance", "assemble", "prediction", "versions"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,7 @@ def assemble(settled: Settled, provenance: Provenance) -> Counterfactual:
     """The result for one target; alternatives are verified here, one by one."""
     problem, proposal, chosen = settled.problem, settled.proposal, settled.chosen
     predictor, near = problem.predictor, problem.edits.neighbourhood
-    status = _status(settled)
+    status, names = _status(settled), provenance.context.class_names
     edits = problem.edits.records(chosen)
     others = [other for other in proposal.alternatives if other != chosen] if settled.logits is not None else []
     alternatives = tuple(problem.edits.records(other) for other in others if verify(problem, other).reached)
@@ -72,8 +73,8 @@ def assemble(settled: Settled, provenance: Provenance) -> Counterfactual:
     return Counterfactual(
         target=_target(problem, provenance.number),
         status=status,
-        before=_prediction(problem, problem.logits, provenance.context),
-        after=None if settled.logits is None else _prediction(problem, settled.logits, provenance.context),
+        before=prediction(predictor, problem.logits, names),
+        after=None if settled.logits is None else prediction(predictor, settled.logits, names),
         edits=edits,
         cost=problem.edits.cost(chosen),
         lower_bound=None if status is Status.IMPOSSIBLE else proposal.lower_bound,
@@ -137,9 +138,10 @@ def _local(problem: Problem, node: int) -> tuple[int, str | None]:
     return (node, None) if types is None else types.local(node)[::-1]
 
 
-def _prediction(problem: Problem, logits: Tensor, context: PlotContext) -> Prediction:
-    label, threshold = int(logits.argmax()), problem.predictor.threshold
-    name = class_name(context.class_names, label)
+def prediction(predictor: Predictor, logits: Tensor, class_names: Sequence[str]) -> Prediction:
+    """What these logits of a target predict."""
+    label, threshold = int(logits.argmax()), predictor.threshold
+    name = class_name(class_names, label)
     if threshold is not None:
         return Prediction(label, name, None, float(logits[1]) + threshold)
     return Prediction(label, name, float(logits.softmax(-1)[label]))

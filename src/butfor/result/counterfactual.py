@@ -203,6 +203,8 @@ class Counterfactual:
         name = self.target_name
         if self.status is Status.FAILED:
             return f"{name[0].upper()}{name[1:]} could not be explained: {self.note}"
+        if self.before.label < 0:
+            return f"{name[0].upper()}{name[1:]} was not searched. {self.note}"
         head = f"{name[0].upper()}{name[1:]} is predicted {self.before}."
         if self.after is None:
             other = "" if self.otherwise is None or not self.otherwise.found else self.otherwise._told()

@@ -159,7 +159,7 @@ def _prediction(plain: Any, name: str) -> Prediction:
     if not {"label", "name", "probability"} <= given.keys() <= {"label", "name", "probability", "value"}:
         raise Misfit(f"{name} is {shown(plain)}, but must have label, name and probability")
     return Prediction(
-        whole(given["label"], f"the label {name}"),
+        whole(given["label"], f"the label {name}", -1 if given == asdict(Prediction.unknown()) else 0),
         text(given["name"], f"the name {name}"),
         # A sum of rounded numbers may be a little more than 1.
         None if given["probability"] is None else number(given["probability"], f"the probability {name}", 0, 1 + 1e-6),

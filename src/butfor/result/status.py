@@ -39,7 +39,7 @@ class Prediction:
     """A predicted class and its probability, or the number that the class was read from.
 
     Attributes:
-        label: the number of the class.
+        label: the number of the class; -1 where none was computed.
         name: what it is called.
         probability: of the class; None for a model that returns one number.
         value: that number.
@@ -49,6 +49,11 @@ class Prediction:
     name: str
     probability: float | None
     value: float | None = None
+
+    @classmethod
+    def unknown(cls) -> Prediction:
+        """That of a target for which the model was not run."""
+        return cls(-1, "unknown", None)
 
     def __str__(self) -> str:
         number = self.probability if self.value is None else self.value

@@ -54,7 +54,7 @@ class GCNOracle(ExtendingOracle):
     prefix_work = 32
     enumerated: ClassVar[int] = 256
     branches: ClassVar[int] = 64
-    max_work: ClassVar[int] = 500_000_000
+    max_work: ClassVar[int] = 200_000_000
     layers: Layers
     product: FirstProduct
 

@@ -26,12 +26,13 @@ ROUNDING = 1e-12
 
 
 @step
-def _drops(field: ReceptiveField, weight: Floats, u: int, edit: int) -> bool:
+def _drops(field: ReceptiveField, u: int, edit: int, work: Workspace) -> bool:
     """Whether after this edit u sends nothing to the target."""
-    for e in range(field.incoming.rows[0], field.incoming.rows[1]):
-        if field.incoming.sender[e] == u and weight[e] != 0.0 and field.edit[e] != edit:
-            return False
-    return True
+    left = work.entries_into[u]
+    for e in field.edit_entries[field.edit_rows[edit] : field.edit_rows[edit + 1]]:
+        if field.receiver[e] == 0 and field.incoming.sender[e] == u and work.weight[e] != 0.0:
+            left -= 1
+    return left == 0
 
 
 @kernel
@@ -58,7 +59,7 @@ def gather(field: ReceptiveField, free: NDArray[np.bool_], v: int, with_messages
         if edit < 0 or not free[edit]:
             continue
         if work.edit_mark[edit] != v:
-            if v > 0 and work.into[v] > 0.0 and work.hits[4, edit] > 0 and _drops(field, weight, v, edit):
+            if v > 0 and work.into[v] > 0.0 and work.hits[4, edit] > 0 and _drops(field, v, edit, work):
                 work.dropper[v] += weight[e]
                 continue
             work.edit_mark[edit] = v
@@ -91,10 +92,12 @@ def fill_degrees(field: ReceptiveField, work: Workspace) -> None:
         work.degree[v] = degree
         work.scale[v] = 1 / np.sqrt(degree)
         work.into[v] = 0.0
+        work.entries_into[v] = 0
         work.node_mark[v] = -1
         work.matters[v] = 0
     for e in range(rows[0], rows[1]):
         work.into[field.incoming.sender[e]] += work.weight[e]
+        work.entries_into[field.incoming.sender[e]] += work.weight[e] != 0.0
     for u in range(field.incoming.levels[1]):
         if u == 0 or work.into[u] > 0.0:
             work.matters[u] = 1
@@ -124,7 +127,7 @@ def count_hits(field: ReceptiveField, free: NDArray[np.bool_], work: Workspace) 
             if weight[e] != 0.0 and v > 0 and work.matters[v] > 0 and work.node_mark[v] != edit:
                 work.node_mark[v] = edit
                 everyone += 1
-                if work.into[v] > 0.0 and not (hits[4, edit] > 0 and _drops(field, weight, v, edit)):
+                if work.into[v] > 0.0 and not (hits[4, edit] > 0 and _drops(field, v, edit, work)):
                     senders += 1
         if hits[4, edit] > 0:
             hits[0, at_target], hits[1, at_target] = everyone, senders

@@ -28,6 +28,7 @@ class Workspace(NamedTuple):
     highest: Floats  # (node): the largest scale while it sends to the target
     top: Floats  # (node): the largest scale at all
     into: Floats  # (node): the weight with which it sends to the target
+    entries_into: Ints  # (node): in how many entries
     matters: Ints  # (node): whether the target or one of its senders hears it
     num_edits: Ints  # (node): how many free edits hit it
     loose: Floats  # (node): the weight that they take
@@ -91,6 +92,7 @@ def allocate(field: ReceptiveField, pairs: int, width: int, edits: int, more: in
         highest=np.zeros(nodes),
         top=np.zeros(nodes),
         into=np.zeros(nodes),
+        entries_into=np.zeros(nodes, np.int64),
         matters=np.zeros(nodes, np.int64),
         num_edits=np.zeros(nodes, np.int64),
         loose=np.zeros(nodes),
