@@ -32,7 +32,7 @@ def _drops(field: ReceptiveField, u: int, edit: int, work: Workspace) -> bool:
     for e in field.edit_entries[field.edit_rows[edit] : field.edit_rows[edit + 1]]:
         if field.receiver[e] == 0 and field.incoming.sender[e] == u and work.weight[e] != 0.0:
             left -= 1
-    return left == 0
+    return bool(left == 0)
 
 
 @kernel
