@@ -140,6 +140,10 @@ def _is_plain(layer: Any) -> bool:
     )
 
 
+# So many rows of X·W are computed at a time.
+BLOCK = 16
+
+
 @dataclass(frozen=True, eq=False)
 class FirstProduct:
     """X·W, where W is the first layer's matrix: no edge changes it, so each row is computed once.
@@ -156,10 +160,12 @@ class FirstProduct:
         """Those of these nodes; many are known already, because neighbourhoods overlap."""
         rows, known = self._computed
         missing = nodes[~known[nodes]]
-        if len(missing):
-            with torch.no_grad():
-                rows[missing] = self.linear(self.x[torch.from_numpy(missing)]).numpy()
-            known[missing] = True
+        with torch.no_grad():
+            # Always the same blocks: how a row is rounded depends on the rows that it is multiplied with, and ties
+            # must not be broken by which targets came before.
+            for start in (np.unique(missing // BLOCK) * BLOCK).tolist():
+                rows[start : start + BLOCK] = self.linear(self.x[start : start + BLOCK]).numpy()
+                known[start : start + BLOCK] = True
         found: NDArray[Any] = rows[nodes]
         return found
 
