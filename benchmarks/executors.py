@@ -141,8 +141,11 @@ def killed(targets: int, kills: int) -> None:
         subprocess.run([*command, f"{folder}/whole/"], check=True, stdout=subprocess.DEVNULL)
         whole = time.perf_counter() - begin
         for number in range(kills):
+            before = len(list(folder.glob("parts/part-*")))
             process = subprocess.Popen([*command, f"{folder}/parts/"], start_new_session=True)
-            time.sleep(chance.uniform(0.1, 0.5) * whole)
+            while process.poll() is None and len(list(folder.glob("parts/part-*"))) == before:
+                time.sleep(0.1)
+            time.sleep(chance.uniform(0, 0.1) * whole)
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             done = len(butfor.load_results(folder / "parts")) if (folder / "parts" / "manifest.json").exists() else 0

@@ -122,7 +122,7 @@ def test_processes_that_are_killed_at_twenty_random_moments(session: Session) ->
     for position, result in session.stream(nodes, method, executor=Processes(2)):
         assert position not in found
         found[position] = result
-        workers = subprocess.run(["pgrep", "-P", str(os.getpid()), "-f", "loky"], capture_output=True, text=True)
+        workers = subprocess.run(["pgrep", "-P", str(os.getpid()), "-f", "popen_loky"], capture_output=True, text=True)
         pids = [int(pid) for pid in workers.stdout.split()]
         if pids:
             killer.saw(pids[position % len(pids)])

@@ -143,6 +143,9 @@ def _is_plain(layer: Any) -> bool:
 # How many numbers of the first product are kept; of larger ones, rows are computed whenever they are needed.
 MAX_KEPT = 40_000_000
 
+# So many rows of X·W are computed at a time.
+BLOCK = 16
+
 
 @dataclass(frozen=True, eq=False)
 class FirstProduct:
@@ -162,9 +165,11 @@ class FirstProduct:
             return self._product(nodes)
         rows, known = self._computed
         missing = nodes[~known[nodes]]
-        if len(missing):
-            rows[missing] = self._product(missing)
-            known[missing] = True
+        # Always the same blocks: how a row is rounded depends on the rows that it is multiplied with, and ties must not
+        # be broken by which targets came before.
+        for start in (np.unique(missing // BLOCK) * BLOCK).tolist():
+            block = np.arange(start, min(start + BLOCK, len(rows)))
+            rows[block], known[block] = self._product(block), True
         found: NDArray[Any] = rows[nodes]
         return found
 
