@@ -6,6 +6,8 @@ edges and 32 features; they are written to the folder once (3 GB). Models of two
 - **disk**: each graph is opened from its folder, in a process of its own that may hold 3 GB (RLIMIT_DATA: mapped files
   do not count, all else does), and random nodes are explained.
 - **memory**: the graphs of 10^5 and 10^6 nodes are read into memory, and prepared once.
+- **reads**: what has to be read from disk for a target of the largest graph: its edges, and the pages of 4 KB that they
+  and the features of its nodes lie on.
 
 One thread; CPU seconds of each node after the first. ``--write`` draws docs/images/scale.png.
 """
@@ -26,18 +28,20 @@ from torch_geometric.nn import GCN, GraphSAGE
 
 import butfor
 from benchmarks.power_law import FEATURES, power_law
+from butfor.graph.graph import Graph
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "images" / "scale.png"
 MODELS = {"GCN": GCN, "GraphSAGE": GraphSAGE}
 SIZES = {"disk": (10**5, 10**6, 10**7), "memory": (10**5, 10**6)}
 LIMIT = 3 * 2**30
+PAGE = 4096
 WIDTH, CLASSES, EPOCHS = 64, 2, 30
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, required=True, help="where the graphs are, or are written to")
-    parser.add_argument("--parts", nargs="+", choices=list(SIZES), default=list(SIZES))
+    parser.add_argument("--parts", nargs="+", choices=[*SIZES, "reads"], default=[*SIZES, "reads"])
     parser.add_argument("--nodes", type=int, default=1_000)
     parser.add_argument("--evaluations", type=int, default=500)
     parser.add_argument("--write", action="store_true")
@@ -54,7 +58,9 @@ def main() -> None:
     for name in MODELS:
         train(given.folder, name)
     found: dict[tuple[str, str], dict[int, dict[str, float]]] = {}
-    for part in given.parts:
+    if "reads" in given.parts:
+        tell_reads(given.folder, given.nodes)
+    for part in [one for one in given.parts if one in SIZES]:
         print(f"\n{part}: {given.nodes} random nodes, Exact with {given.evaluations} evaluations; CPU ms a node")
         print("| model | nodes | opened in | prepared in | median | mean | largest | beside 10^5 (median) | RSS |")
         print("|---|---|---|---|---|---|---|---|---|")
@@ -134,6 +140,29 @@ def measured(folder: Path, part: str, name: str, nodes: int, count: int, evaluat
         "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         **{status: statuses.count(status) for status in sorted(set(statuses))},
     }
+
+
+def tell_reads(folder: Path, count: int) -> None:
+    nodes = max(SIZES["disk"])
+    graph = Graph.of(butfor.open_graph(graph_folder(folder, nodes)))
+    pointers = np.load(graph_folder(folder, nodes) / "pointers.npy", mmap_mode="r")
+    print(f"\nreads: {count} random nodes of 10^{round(np.log10(nodes))}")
+    print("| model | hops | nodes (median) | edges (median) | pages (median) | pages (mean) |")
+    print("|---|---|---|---|---|---|")
+    for name, hops in (("GCN", 3), ("GraphSAGE", 2)):
+        rows = []
+        for node in np.random.default_rng(0).integers(nodes, size=count).tolist():
+            near = graph.neighbourhood(node, hops, rim=False)
+            inner = near.nodes[near.distance < hops]
+            pages = {("x", page) for page in (near.nodes * 4 * FEATURES // PAGE).tolist()}
+            pages |= {("pointers", page) for page in (near.nodes * 8 // PAGE).tolist()}
+            for first, last in zip(pointers[inner] * 8 // PAGE, pointers[inner + 1] * 8 // PAGE, strict=True):
+                pages |= {("edges", page) for page in range(first, last + 1)}
+            rows.append((near.num_nodes, near.num_columns, len(pages)))
+        few, edges, pages_read = np.median(rows, axis=0)
+        mean = np.mean(rows, axis=0)[2] * PAGE / 1e6
+        told_pages = f"{pages_read * PAGE / 1e6:.1f} MB | {mean:.1f} MB"
+        print(f"| {name} | {hops} | {few:.0f} | {edges:.0f} | {told_pages} |", flush=True)
 
 
 def told(name: str, nodes: int, rows: dict[int, dict[str, float]]) -> str:
