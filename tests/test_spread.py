@@ -56,6 +56,7 @@ def test_another_edit_space_travels_too() -> None:
     assert any(result.otherwise for result in results)
 
 
+@pytest.mark.slow
 def test_graphs_in_processes() -> None:
     torch.manual_seed(0)
     graphs = []
@@ -90,7 +91,7 @@ def test_a_class_of_a_script_travels(tmp_path: Path) -> None:
     assert done.stdout == "same\n", done.stderr
 
 
-@pytest.mark.parametrize("executor", [Serial(), Processes(2)])
+@pytest.mark.parametrize("executor", [Serial(), pytest.param(Processes(2), marks=pytest.mark.slow)])
 def test_a_target_that_fails_says_why_and_the_others_go_on(session: Session, executor: butfor.Processes) -> None:
     method = Fragile(raises=(7, 8, 90))
     results = session.explain(NODES, method, executor=executor)

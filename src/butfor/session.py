@@ -321,7 +321,13 @@ class Session:
 
     @property
     def classes(self) -> NDArray[np.int64]:
-        """The predicted class of each node on the intact graph; -1 where the model predicts none."""
+        """The predicted class of each node on the intact graph; -1 where the model predicts none.
+
+        Raises:
+            InputError: only receptive fields are read.
+        """
+        if self._context.classes is None:
+            raise InputError("only receptive fields are read, so the classes of all nodes are not known")
         return self._context.classes
 
     @cached_property

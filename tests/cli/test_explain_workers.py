@@ -52,6 +52,7 @@ def test_processes_write_the_same_results(rings: Path, tmp_path: Path, capsys: C
     assert (events[0]["event"], events[-1]["event"], events[-1]["done"]) == ("start", "end", 12)
 
 
+@pytest.mark.slow
 def test_a_model_of_ones_own_is_known_to_the_processes(tasks: Path, tmp_path: Path) -> None:
     model = ["explain", "--model", "task_models:Nodes", "--graph", "graph.npz", "--nodes", "all", "--quiet"]
     assert main([*model, "--jobs", "2", "--out", str(tmp_path / "two.jsonl")]) == 0
@@ -59,6 +60,7 @@ def test_a_model_of_ones_own_is_known_to_the_processes(tasks: Path, tmp_path: Pa
     assert by_target(tmp_path / "two.jsonl") == by_target(tmp_path / "one.jsonl")
 
 
+@pytest.mark.slow
 def test_whole_graphs_in_processes(tasks: Path, tmp_path: Path) -> None:
     folder = f"{tmp_path}/results/"
     graphs = ["explain", "--checkpoint", "run", "--graphs", "all", "--quiet", "--out", folder]
@@ -94,6 +96,7 @@ def test_a_folder_of_another_run_is_refused(refused: Refused, rings: Path, tmp_p
     refused(["show", str(rings)], "not one of results")
 
 
+@pytest.mark.slow
 def test_proofs_of_a_folder_are_checked(rings: Path, tmp_path: Path, capsys: Capture) -> None:
     folder = f"{tmp_path / 'results'}/"
     assert main(explain(rings, "--limit", "5", "--certificate", "--quiet", "--out", folder)) == 0

@@ -58,6 +58,7 @@ def test_an_item_that_kills_its_workers_is_found_and_the_rest_is_done() -> None:
     assert squares(Processes(2), Squares(deadly=(3, 38))) == expected
 
 
+@pytest.mark.slow
 def test_workers_that_are_killed_at_twenty_random_moments() -> None:
     killer = Killer(20, seed=0, pause=0.05)
     shards = [list(range(start, start + 5)) for start in range(0, 1500, 5)]

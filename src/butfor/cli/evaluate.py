@@ -101,8 +101,8 @@ def _metrics(results: "Sequence[Counterfactual]", subject: ModelAndGraphs | None
     motifs_known = published or "edge_motif" in subject.graph
     are_classes = all(result.before.value is None for result in results)
     only_deletions = all(len(result.removed_edges) == len(result.edits) for result in results)
-    if not (motifs_known and are_classes and only_deletions):
+    graph = Graph.of(subject.graph, directed)
+    if not (motifs_known and are_classes and only_deletions) or graph.path is not None:
         return all_metrics(results)
-    predictor = Predictor.of(subject.model, Graph.of(subject.graph, directed))
-    classes = predictor.logits.argmax(1).cpu().numpy()
+    classes = Predictor.of(subject.model, graph).logits.argmax(1).cpu().numpy()
     return all_metrics(results, subject.graph, classes, motifs=True)

@@ -41,7 +41,7 @@ class Appearance:
 
     def kinds(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
         """The kind of each of these nodes, as a number; -1 where there is one type and no class is predicted."""
-        classes = self.context.classes[nodes]
+        classes = self.context.classes_of(nodes)
         # Types come first, and the classes behind them.
         return (
             classes
@@ -56,8 +56,8 @@ class Appearance:
     @cached_property
     def _predicted(self) -> int | None:
         """The number of the type whose classes are predicted; None if there are none."""
-        known = np.flatnonzero(self.context.classes >= 0)
-        return int(self.graph.kinds(known[:1])[0]) if len(known) else None
+        example = self.context.example
+        return None if example is None else int(self.graph.kinds(np.array([example]))[0])
 
     @property
     def shows_both(self) -> bool:

@@ -107,15 +107,18 @@ class Predictor:
         node_type: TargetType | None = None,
         threshold: float | None = None,
         probabilities: bool | None = None,
-        scope: Scope = "whole-graph",
+        scope: Scope | None = None,
     ) -> Predictor:
         """Run the model once, on all that is in its scope, and learn what it returns and how far it sees.
+
+        By default that is the whole graph, unless it is in a folder.
 
         Raises:
             ModelError: it fails on this graph, or what it returns are not scores of what is to be predicted.
             InputError: the type of the nodes is missing or unknown.
         """
         call = Call.of(model, graph, task, node_type, threshold)
+        scope = scope or ("whole-graph" if graph.path is None else "receptive-field")
         model, name = call.model, type(call.model).__name__
         layers = {key: module for key, module in model.named_modules() if isinstance(module, gnn.MessagePassing)}
         calls: Counter[str] = Counter()

@@ -9,6 +9,7 @@ from butfor.boundary.atomic import atomic_write
 from butfor.boundary.reading import from_json, reading
 from butfor.errors import StoreError
 from butfor.result.counterfactual import Counterfactual
+from butfor.result.status import Status
 from butfor.runs.lines import read_lines, reason_of, to_line
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def frame_of(results: Iterable[Counterfactual]) -> DataFrame:
 
 def _row(result: Counterfactual) -> tuple[Any, ...]:
     source, target = result.target if isinstance(result.target, tuple) else (None, result.target)
-    before = None if result.before.label < 0 else result.before
+    before = None if result.status is Status.FAILED or result.before.label < 0 else result.before
     row = {
         "task": result.task,
         "source": source,
