@@ -44,6 +44,7 @@ def unlucky(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Exact, "solve", unlucky)
 
 
+@pytest.mark.slow
 def test_processes_write_the_same_results(rings: Path, tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "cfs.jsonl"
     assert main(explain(rings, "--jobs", "2", "--progress", "json", "--out", str(path))) == 0

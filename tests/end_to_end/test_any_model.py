@@ -201,6 +201,7 @@ class Moody(torch.nn.Module):
         return out if self.left > 0 else out + 0.01 * (-self.left) * torch.tensor([1.0, -1.0, 0.5])
 
 
+@pytest.mark.slow
 def test_a_model_that_contradicts_itself_proves_nothing() -> None:
     _, data = random_problem(3)
     calm = butfor.explain(Moody(10**9), data, 0)

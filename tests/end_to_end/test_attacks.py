@@ -379,7 +379,8 @@ def test_the_largest_entry_of_a_laplacian_counts_unless_it_is_on_the_diagonal() 
     assert butfor.prepare(model, ring).problem(7).edits.neighbourhood.hops is None
 
 
-@pytest.mark.parametrize("seed", split([1, 2], [1]))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
 def test_a_laplacian_with_negative_weights_is_searched_in_full(seed: int) -> None:
     torch.manual_seed(seed)
     data = graph(seed, 7, 8, directed=False)

@@ -42,9 +42,7 @@ METHODS = (butfor.Exact(), butfor.Greedy(width=2), butfor.PRBCD(epochs=2, sample
 CASES = [*itertools.product(LAYERS, METHODS[:2]), ("GAT", METHODS[2])]
 
 
-@pytest.mark.parametrize(
-    ("layer", "method"), split(CASES, [("cached GCN", METHODS[0]), ("SAGE", METHODS[1]), ("GAT", METHODS[0])]), ids=str
-)
+@pytest.mark.parametrize(("layer", "method"), split(CASES, [("cached GCN", METHODS[0])]), ids=str)
 def test_four_threads_give_what_one_gives(layer: str, method: butfor.Exact) -> None:
     torch.manual_seed(0)
     data = random_problem(1)[1]

@@ -211,6 +211,7 @@ def test_masks_of_several_types_come_back_to_their_edges(relation) -> None:
     assert True in asked
 
 
+@pytest.mark.slow
 def test_captum_and_gnn_explainer_on_several_types() -> None:
     data = library(1)
     model = build("SAGE", 3, data)

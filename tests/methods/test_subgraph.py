@@ -86,6 +86,7 @@ def test_memory_is_shared_by_all_sizes() -> None:
     assert asked_for(model, data, method=methods[0], space=space) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("explainer", [None, slow(GNNExplainer(epochs=2)), slow(CaptumExplainer("Saliency"))], ids=str)
 def test_memory_changes_no_result(explainer: ExplainerAlgorithm | None) -> None:
     model, data = random_problem(1)

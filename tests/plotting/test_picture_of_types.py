@@ -178,6 +178,7 @@ class Pairs(torch.nn.Module):
         return (z["author"][edge_label_index[0]] * z["paper"][edge_label_index[1]]).sum(-1)
 
 
+@pytest.mark.slow
 def test_links_and_whole_graphs() -> None:
     data, _ = named_library()
     model = Pairs(data).eval()

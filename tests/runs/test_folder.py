@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pandas
 import pytest
 
 from butfor.errors import InputError, StoreError
@@ -210,8 +211,9 @@ def test_results_as_a_table(full: Path, tmp_path: Path) -> None:
     assert load_results(tmp_path / "one.jsonl").to_frame().equals(frame)
     with pytest.raises(InputError, match="tables of 'arrow'"):
         load_results(full).to_frame("arrow")
-    pandas = pytest.importorskip("pandas")
-    assert isinstance(load_results(full).to_frame("pandas"), pandas.DataFrame)
+    other = load_results(full).to_frame("pandas")
+    assert isinstance(other, pandas.DataFrame)
+    assert other["status"].tolist() == frame["status"].to_list()
 
 
 def test_a_file_that_is_being_written_is_read_up_to_its_last_whole_line(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -94,22 +95,21 @@ class Results(Sequence["Counterfactual"]):
         """A table with one row for each result, of polars or pandas.
 
         Raises:
-            InputError: ``kind`` is neither "polars" nor "pandas".
+            InputError: ``kind`` is neither "polars" nor "pandas", or these are not installed.
         """
         if kind not in ("polars", "pandas"):
             raise InputError(f"there are no tables of {kind!r}; give 'polars' or 'pandas'")
-        import polars
-
+        try:
+            polars, made = import_module("polars"), import_module(kind)
+        except ImportError as problem:
+            extra = "'butfor[tables]'" if problem.name == "polars" else problem.name
+            raise InputError(f"such a table needs {problem.name}: pip install {extra}") from problem
         rows = iter(self)
         pieces = [frame_of(())]
         while piece := list(islice(rows, PIECE)):
             pieces.append(frame_of(piece))
         frame = polars.concat(pieces)
-        if kind == "polars":
-            return frame
-        import pandas
-
-        return pandas.DataFrame(frame.to_dict(as_series=False), columns=list(COLUMNS))
+        return frame if kind == "polars" else made.DataFrame(frame.to_dict(as_series=False), columns=list(COLUMNS))
 
 
 def load_results(path: str | os.PathLike[str]) -> Results:

@@ -123,6 +123,7 @@ with GraphWriter(sys.argv[1], nodes, memory=20_000_000) as writer:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_graph(tmp_path: Path) -> None:
     run = subprocess.run([sys.executable, "-c", LIMITED, str(tmp_path / "graph")], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr

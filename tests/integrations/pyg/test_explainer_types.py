@@ -179,6 +179,7 @@ class Timed(Convs):
         return out if batch_dict is None else out - global_mean_pool(out, batch_dict["paper"])[batch_dict["paper"]]
 
 
+@pytest.mark.slow
 def test_what_nodes_of_several_types_have_goes_with_them() -> None:
     data = two_types()
     data["paper"].time = torch.linspace(-1, 1, 6)[:, None]
@@ -238,6 +239,7 @@ class Whole(OneLayer):
         return sum(pooled)[:, :3]
 
 
+@pytest.mark.slow
 def test_links_and_graphs_of_several_types() -> None:
     data = two_types()
     linked, whole = Linked(data), Whole(data)
