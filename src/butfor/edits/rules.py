@@ -17,6 +17,7 @@ from butfor.edits.deletion import Deletions
 from butfor.edits.edits import Edits
 from butfor.edits.per_edge import EdgeColumns, PerEdge, shown_edge
 from butfor.errors import InputError
+from butfor.graph.csr import is_among
 from butfor.graph.fingerprint import array_fingerprint, text_fingerprint
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Rules:
         graph: the graph.
         space: the rules as the user gave them.
         columns: the columns of its edges.
-        stays: for each column, whether its edge may not be deleted.
+        stays: which columns' edges may not be deleted.
         prices: for each column, the cost of its edge's deletion; None where all cost 1.
         group_of: the group that an edge is deleted with.
         given_pairs: the pairs of nodes that the user allows to be joined, with their costs.
@@ -52,7 +53,7 @@ class Rules:
     graph: Graph
     space: EditSpace
     columns: EdgeColumns
-    stays: NDArray[np.bool_]
+    stays: Staying
     prices: NDArray[np.float64] | None
     group_of: dict[EdgeKey, str]
     given_pairs: dict[EdgeKey, float]
@@ -81,7 +82,8 @@ class Rules:
                 if group_of.setdefault(key, name) != name:
                     raise InputError(f"the edge {shown_edge(edge)} is in two groups, {group_of[key]!r} and {name!r}")
             # A group of which one edge must stay stays as a whole.
-            stays[members] |= stays[members].any()
+            if stays[members].any():
+                stays = stays.more(members)
         given = dict.fromkeys(_new_pairs(space, graph), 1.0)
         prices = _prices(space, columns, given)
         for rule in space.feature_rules:
@@ -251,25 +253,44 @@ class Rules:
         return apart, Deletions(ends, relation, np.array(edits, dtype=np.int64))
 
 
-def _staying(space: EditSpace, columns: EdgeColumns) -> NDArray[np.bool_]:
-    """For each column of the graph, whether its edge must stay, groups apart."""
+@dataclass(frozen=True, eq=False)
+class Staying:
+    """The edge columns that must stay: these or, if ``others`` is set, all others.
+
+    It takes as much memory as rules name edges, however many there are.
+    """
+
+    columns: NDArray[np.int64]
+    others: bool = False
+
+    def __getitem__(self, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        named = is_among(columns, self.columns) if len(self.columns) else np.zeros(len(columns), dtype=bool)
+        return named ^ self.others
+
+    def more(self, columns: NDArray[np.int64]) -> Staying:
+        """The same, and these columns stay too."""
+        combined = np.setdiff1d if self.others else np.union1d
+        return Staying(combined(self.columns, columns), self.others)
+
+
+def _staying(space: EditSpace, columns: EdgeColumns) -> Staying:
+    """The columns whose edges must stay, groups apart."""
     graph = columns.graph
 
-    def chosen(items: Iterable[Any], role: str) -> NDArray[np.bool_]:
+    def chosen(items: Iterable[Any], role: str) -> NDArray[np.int64]:
         edges, many = _apart(items)
-        mask = np.zeros(graph.edge_index.shape[1], dtype=bool)
-        mask[columns.named(edges, role)] = True
-        for one in many:
-            mask |= columns.mask(one, role)
-        return mask
+        named = columns.named(edges, role)
+        return np.unique(np.concatenate([named, *(np.flatnonzero(columns.mask(one, role)) for one in many)]))
 
-    stays = chosen(space.protected, "protected")
+    protected = chosen(space.protected, "protected")
+    stays = Staying(protected)
     if space.allowed is not None:
-        stays |= ~chosen(space.allowed, "allowed")
+        stays = Staying(chosen(space.allowed, "allowed"), True).more(protected)
     if space.relations is not None:
         relations = [graph.relation(one) for one in space.relations]
-        stays |= ~np.isin(graph.keys_of_columns(np.arange(len(stays)))[:, 0], relations)
-    return stays if space.delete else np.ones_like(stays)
+        every = np.arange(graph.edge_index.shape[1])
+        stays = stays.more(every[~np.isin(graph.keys_of_columns(every)[:, 0], relations)])
+    return stays if space.delete else Staying(np.empty(0, np.int64), True)
 
 
 def _apart(items: Iterable[Any]) -> tuple[list[Edge], list[PerEdge]]:
