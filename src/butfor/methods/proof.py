@@ -39,8 +39,9 @@ MARGINS_PER_EVALUATION = 16
 SLACK = 1e-4
 
 # The sieve bounds so many families, at first, before it returns so that the clock can be looked at. The number is
-# halved after a step that took so many seconds, and doubled after a shorter one.
-FIRST_BOUNDED, LONG_STEP = 16, 0.05
+# halved after a step that took so many seconds, and doubled after a shorter one; where time is no limit, it is doubled
+# up to a number.
+FIRST_BOUNDED, LONG_STEP, MOST_BOUNDED = 16, 0.05, 512
 
 
 def number_of_sets(count: int, size: int) -> int:
@@ -224,8 +225,11 @@ class Proof:
             left, began = self.meter.left, time.monotonic()
             sieved = sieve.next(most if left is None else min(left, most))
             self.meter.count(sieved.bounded)
-            # Return often enough to look at the clock a few times a second.
-            most = 2 * most if time.monotonic() - began < LONG_STEP else max(most // 2, 1)
+            if self.meter.seconds_left is None:
+                # By number alone: what is found must not depend on how busy the machine is.
+                most = min(2 * most, MOST_BOUNDED)
+            else:
+                most = 2 * most if time.monotonic() - began < LONG_STEP else max(most // 2, 1)
             for start in range(0, len(sieved.candidates), self.largest_chunk):
                 left = self.meter.left
                 end = min(start + self.largest_chunk, len(sieved.candidates))
