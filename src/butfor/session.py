@@ -336,7 +336,7 @@ class Session:
 
 
 # Beyond this many numbers that a run on the whole graph reads, receptive fields are read instead.
-CHEAP_NUMBERS = 30_000_000
+CHEAP_NUMBERS = 60_000_000
 
 TO_MEMORY = "load it into memory: butfor.open_graph(...).clone()"
 

@@ -138,8 +138,7 @@ def test_senseless_flags(refused: Refused, rings: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-@pytest.mark.parametrize("out", ["cfs.jsonl", "cfs/"])
+@pytest.mark.parametrize(("number", "code", "out"), [(signal.SIGINT, 130, "cfs.jsonl"), (signal.SIGTERM, 143, "cfs/")])
 def test_a_signal_stops_the_workers(rings: Path, tmp_path: Path, number: int, code: int, out: str) -> None:
     """Ctrl-C reaches all processes of a terminal, SIGTERM only the first; what was found is kept either way."""
     path = tmp_path / out.rstrip("/")

@@ -77,13 +77,18 @@ class Luggage:
 
 
 class Unpacked:
-    """The work in a worker: unpacked when it is first needed, and done by one thread."""
+    """The work in a worker: unpacked when it is first needed, and done by one thread.
 
-    def __init__(self, packed: bytes) -> None:
+    ``path`` is where the first process finds modules; a worker looks there too, if only after its own places.
+    """
+
+    def __init__(self, packed: bytes, path: Sequence[str] = ()) -> None:
         self._packed = packed
+        self._path = path
 
     @cached_property
     def _work(self) -> Work:
+        sys.path += [place for place in self._path if place not in sys.path]
         work: Work = pickle.loads(self._packed)  # our own process packed it
         if (torch := sys.modules.get("torch")) is not None:
             # There are as many workers as cores; and sums in one order give the same digits.

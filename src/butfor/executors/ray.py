@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,7 @@ class Ray(Executor):
             self._sent[luggage] = ray.put(luggage.packed)
         # Ray itself tries nothing again: whoever gives out the shards does, and knows what was lost.
         options = {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0}
-        return _Actor(ray, ray.remote(**options)(Unpacked).remote(self._sent[luggage]))
+        return _Actor(ray, ray.remote(**options)(Unpacked).remote(self._sent[luggage], tuple(sys.path)))
 
     @property
     def deaths(self) -> tuple[type[BaseException], ...]:
