@@ -198,8 +198,8 @@ def prepare(
 ) -> Session:
     """Make a model and a graph ready once, to ask many questions about them.
 
-    Everything that can be checked is checked here, and the model runs once. The session then
-    explains any targets by any methods: ``session.explain(targets, method, budget=...)``.
+    Everything that can be checked is checked here, and the model runs once. The session then explains any targets by
+    any methods: ``session.explain(targets, method, budget=...)``.
 
     Args:
         model: as for `explain`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from tqdm import tqdm
 
@@ -13,7 +13,7 @@ from butfor.boundary.arguments import check_whole
 from butfor.certificate.check import Refused, check
 from butfor.edits.rules import Rules
 from butfor.edits.space import EditSpace
-from butfor.errors import InputError, ModelError
+from butfor.errors import InputError
 from butfor.executors import chosen_executor
 from butfor.executors.plan import edges_around
 from butfor.graph.fingerprint import model_fingerprint
@@ -21,8 +21,8 @@ from butfor.graph.graph import Graph
 from butfor.methods import Exact, Method
 from butfor.pipeline import Batching, Pipeline
 from butfor.predict.class_names import class_names
-from butfor.predict.predictor import Predictor, Scope
 from butfor.predict.preserved import MODEL_LOCK
+from butfor.predict.scope import predictor_for
 from butfor.problem.budget import Budget
 from butfor.problem.builder import MAX_EDGES, ProblemBuilder
 from butfor.problem.goal import Goal
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from butfor.executors import Executor
     from butfor.graph.edge_keys import TargetType
     from butfor.predict.call import Task
+    from butfor.predict.predictor import Predictor, Scope
     from butfor.problem.problem import Problem
     from butfor.problem.target import Pair, Target
     from butfor.result.counterfactual import Counterfactual
@@ -117,7 +118,7 @@ class Session:
                 raise InputError(f"{name} is {switch!r}; give True, False or None")
         graph = Graph.of(data, directed)
         goal, space = goal or Goal(), space or EditSpace()
-        predictor = _predictor(
+        predictor = predictor_for(
             verify, model, graph, task, node_type=node_type, threshold=goal.threshold, probabilities=probabilities
         )
         # Names are those of the labels, which links and numbers have none of.
@@ -333,40 +334,6 @@ class Session:
     @cached_property
     def _context(self) -> PlotContext:
         return PlotContext.of(self.predictor)
-
-
-# Beyond this many numbers that a run on the whole graph reads, receptive fields are read instead.
-CHEAP_NUMBERS = 60_000_000
-
-TO_MEMORY = "load it into memory: butfor.open_graph(...).clone()"
-
-
-def _predictor(verify: object, model: nn.Module, graph: Graph, task: Task, **settings: Any) -> Predictor:
-    """The model on this graph; it runs on the whole of it where that is wanted, or cheap, or cannot be avoided.
-
-    Raises:
-        InputError: ``verify`` is none of its values, or the whole graph is asked about and not to be read.
-        ModelError: the model does not fit the graph, or reads all of it where only receptive fields are to be read.
-    """
-    if verify not in (None, *get_args(Scope)):
-        raise InputError(f"verify is {verify!r}; give {' or '.join(map(repr, get_args(Scope)))}")
-    if graph.path is not None:
-        if verify == "whole-graph" or task == "graph":
-            raise InputError(f"of the graph in {graph.path} only receptive fields are read; for more, {TO_MEMORY}")
-        verify = "receptive-field"
-    if verify == "whole-graph" or (verify is None and (task == "graph" or graph.numbers <= CHEAP_NUMBERS)):
-        return Predictor.of(model, graph, task, **settings)
-    if task == "graph":
-        raise InputError("a whole graph is asked about, and only receptive fields are to be read; leave out verify")
-    predictor = Predictor.of(model, graph, task, scope="receptive-field", **settings)
-    if verify is None and not predictor.hears_only_messages:
-        return Predictor.of(model, graph, task, **settings)
-    if not predictor.depth or predictor.flow is None:
-        raise ModelError(
-            f"it cannot be counted how often {type(predictor.model).__name__} passes messages, so its receptive fields "
-            "are not known; explain it on a graph in memory, with verify='whole-graph'"
-        )
-    return predictor
 
 
 def shown(results: Iterator[Shown], total: int, progress: bool) -> Iterator[Shown]:

@@ -234,3 +234,14 @@ def test_a_hub_comes_back_within_its_budget(model: str, method: butfor.Method) -
     result = butfor.explain(made(MODELS[model]), data, 0, method, budget=butfor.Budget(300))
     assert result.evaluations <= 300
     assert result.edges > leaves
+
+
+def test_a_neighbourhood_is_not_widened_beyond_what_fits() -> None:
+    net, data = made(MODELS["GraphSAGE"]), sparse_graph(False)
+    session = butfor.prepare(net, data)
+    problem = session.problem(4)
+    wider = session.builder.widen(problem)
+    assert wider is not None
+    few = problem.edits.neighbourhood.num_columns
+    assert wider.edits.neighbourhood.num_columns > few
+    assert butfor.prepare(net, data, max_edges=few).builder.widen(problem) is None

@@ -16,8 +16,8 @@ from butfor.edits.costs import check_cost
 from butfor.edits.deletion import Deletions
 from butfor.edits.edits import Edits
 from butfor.edits.per_edge import EdgeColumns, PerEdge, shown_edge
+from butfor.edits.staying import apart, staying
 from butfor.errors import InputError
-from butfor.graph.csr import is_among
 from butfor.graph.fingerprint import array_fingerprint, text_fingerprint
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from butfor.edits.space import EditSpace
+    from butfor.edits.staying import Staying
     from butfor.graph.edge_keys import Edge, EdgeKey, Relation
     from butfor.graph.graph import Graph
     from butfor.graph.neighbourhood import Neighbourhood
@@ -71,7 +72,7 @@ class Rules:
         if space.max_edits is not None:
             check_whole(space.max_edits, "max_edits", 1)
         columns = EdgeColumns(graph)
-        stays = _staying(space, columns)
+        stays = staying(space, columns)
         group_of: dict[EdgeKey, str] = {}
         for name, group in space.named_groups.items():
             if not group:
@@ -116,7 +117,7 @@ class Rules:
             return sorted({(r, u, v) for r, u, v in graph.edge_keys(list(edges)).tolist()})
 
         def chosen(items: Iterable[Any], role: str) -> list[Any]:
-            edges, many = _apart(items)
+            edges, many = apart(items)
             return [*keys(edges), *(array_fingerprint(self.columns.mask(one, role)) for one in many)]
 
         many = {one: cost for one, cost in space.cost_of.items() if isinstance(cost, PerEdge)}
@@ -251,52 +252,6 @@ class Rules:
         relation = np.array([key[0] for key in keys], dtype=np.int64)
         apart = np.array(columns, dtype=np.int64), np.array(owners, dtype=np.int64)
         return apart, Deletions(ends, relation, np.array(edits, dtype=np.int64))
-
-
-@dataclass(frozen=True, eq=False)
-class Staying:
-    """The edge columns that must stay: these or, if ``others`` is set, all others.
-
-    It takes as much memory as rules name edges, however many there are.
-    """
-
-    columns: NDArray[np.int64]
-    others: bool = False
-
-    def __getitem__(self, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
-        named = is_among(columns, self.columns) if len(self.columns) else np.zeros(len(columns), dtype=bool)
-        return named ^ self.others
-
-    def more(self, columns: NDArray[np.int64]) -> Staying:
-        """The same, and these columns stay too."""
-        combined = np.setdiff1d if self.others else np.union1d
-        return Staying(combined(self.columns, columns), self.others)
-
-
-def _staying(space: EditSpace, columns: EdgeColumns) -> Staying:
-    """The columns whose edges must stay, groups apart."""
-    graph = columns.graph
-
-    def chosen(items: Iterable[Any], role: str) -> NDArray[np.int64]:
-        edges, many = _apart(items)
-        named = columns.named(edges, role)
-        return np.unique(np.concatenate([named, *(np.flatnonzero(columns.mask(one, role)) for one in many)]))
-
-    protected = chosen(space.protected, "protected")
-    stays = Staying(protected)
-    if space.allowed is not None:
-        stays = Staying(chosen(space.allowed, "allowed"), True).more(protected)
-    if space.relations is not None:
-        relations = [graph.relation(one) for one in space.relations]
-        every = np.arange(graph.edge_index.shape[1])
-        stays = stays.more(every[~np.isin(graph.keys_of_columns(every)[:, 0], relations)])
-    return stays if space.delete else Staying(np.empty(0, np.int64), True)
-
-
-def _apart(items: Iterable[Any]) -> tuple[list[Edge], list[PerEdge]]:
-    """Single edges, and what chooses many."""
-    both = list(items)
-    return [one for one in both if not isinstance(one, PerEdge)], [one for one in both if isinstance(one, PerEdge)]
 
 
 def _new_pairs(space: EditSpace, graph: Graph) -> list[EdgeKey]:

@@ -53,6 +53,6 @@ def _edited(
 ) -> EditedBatch:
     if predictor.scope == "whole-graph":
         return EditedBatch.whole_graph(predictor.graph, targets, made)
-    ((target),) = targets
+    (target,) = targets
     joins = made[0][0].joined(made[0][1]) if made else ()
     return EditedBatch.receptive_field(predictor.field(target, joins), made)

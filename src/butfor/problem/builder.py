@@ -112,13 +112,13 @@ class ProblemBuilder:
         return self._build(target, self.hops, seed, prefetched or {})
 
     def widen(self, problem: Problem) -> Problem | None:
-        """The same problem in a larger neighbourhood; None where none gives the whole graph's logits."""
+        """The same problem in a larger neighbourhood; None where none gives the whole graph's logits, or fits."""
         near = problem.edits.neighbourhood
         if near.hops is None or self._reads_fields:
             return None
         try:
             return self._build(near.targets, self._next(near), problem.seed, {})
-        except ModelError:
+        except (ModelError, TooLarge):
             return None
 
     def prefetch(self, targets: Sequence[tuple[int, ...]], most: int) -> Prefetched:

@@ -17,11 +17,10 @@ from butfor.graph.fingerprint import graph_fingerprint
 from butfor.result.assemble import versions
 from butfor.runs.lines import reason_of
 from butfor.runs.shards import FORMATS, read_shard, write_shard
-from butfor.runs.store import Outcome, RunOfGraphs, lock
+from butfor.runs.store import Closing, Outcome, RunOfGraphs, lock
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
 
     from butfor.problem.budget import Budget
     from butfor.result.counterfactual import Counterfactual
@@ -37,7 +36,7 @@ LAYOUT = 1
 MOST, SECONDS = 1000, 10.0
 
 
-class Folder:
+class Folder(Closing):
     """The results of one run as shards in a folder; used like a `Store`.
 
     An existing folder is continued: `done` then holds the targets that need not be done again. A run that differs in
@@ -122,18 +121,6 @@ class Folder:
                 with suppress(OSError):
                     (self.path / ".lock").unlink()
                     self.path.rmdir()
-
-    def __enter__(self) -> Folder:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self.close()
-        except StoreError:
-            if error is None:
-                raise
 
     def _write_manifest(self) -> None:
         try:

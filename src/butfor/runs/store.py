@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import stat
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from torch_geometric.data import Data
+    from typing_extensions import Self
 
     from butfor.graph.edge_keys import TargetType
     from butfor.methods import Method
@@ -127,7 +129,27 @@ class Outcome(NamedTuple):
     size: int | None
 
 
-class Store:
+class Closing(ABC):
+    """What is closed at the end of a ``with``; an error that ended it is not hidden by one of closing."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Write what is left."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.close()
+        except StoreError:
+            if error is None:
+                raise
+
+
+class Store(Closing):
     """The results of one run in one file, each appended and handed to the operating system at once.
 
     Opening an existing file reads it: `done` then holds the targets that need not be done again. A last line whose
@@ -198,18 +220,6 @@ class Store:
             raise StoreError(f"cannot write {self.path}: {reason_of(problem)}") from problem
         finally:
             os.close(self._file)
-
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self.close()
-        except StoreError:
-            if error is None:
-                raise
 
     def _read(self) -> int:
         """Find out which targets are done; return the position where the last complete line ends."""

@@ -58,11 +58,8 @@ class _Opened:
     def __reduce__(self) -> Any:
         stored = stored_of(self)
         if stored is None:  # it was changed, and is no longer what the folder holds
-            return copy.copy, (self.__copy__(),)
+            return copy.copy, (copy.copy(self),)
         return _reopened, (str(stored.path), stored.fingerprint)
-
-    def __copy__(self) -> Any:
-        raise NotImplementedError
 
 
 class DiskData(_Opened, Data):  # type: ignore[misc]  # PyG has no types
