@@ -123,6 +123,25 @@ def test_a_node_that_fails_is_a_row(rings: Path, tmp_path: Path, capsys: Capture
     assert "Node 7 could not be explained: RuntimeError: no luck" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("out", ["cfs.jsonl", "cfs/"])
+def test_nodes_that_failed_are_tried_again(
+    rings: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, out: str
+) -> None:
+    command = explain(rings, "--out", f"{tmp_path}/{out}")
+    with monkeypatch.context() as bad_luck:
+        solve = Exact.solve
+        bad_luck.setattr(Exact, "solve", lambda self, problem: 1 / (problem.target != (7,)) and solve(self, problem))
+        assert main(command) == 0
+        # In vain at first.
+        assert main([*command, "--retry-failed"]) == 0
+        assert capsys.readouterr().out.count("failed 1") == 2
+    assert main([*command, "--retry-failed"]) == 0
+    assert "11 of 12 nodes are in" in capsys.readouterr().err
+    assert by_target(tmp_path / out) == by_target(rings / "done.jsonl")
+    assert main([*command, "--retry-failed"]) == 0
+    assert "nothing to do" in capsys.readouterr().err
+
+
 @pytest.mark.usefixtures("unlucky")
 def test_where_all_nodes_fail_nothing_is_written(refused: Refused, rings: Path, tmp_path: Path) -> None:
     command = explain(rings, "--nodes", "7", "--out", str(tmp_path / "cfs.jsonl"))
@@ -132,6 +151,7 @@ def test_where_all_nodes_fail_nothing_is_written(refused: Refused, rings: Path, 
 def test_senseless_flags(refused: Refused, rings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refused(explain(rings, "--jobs", "0"), "jobs")
     refused(explain(rings, "--address", "auto"), "give --executor ray too")
+    refused(explain(rings, "--retry-failed"), "give --out FILE too")
     refused(explain(rings, "--progress", "loud"), "progress")
     monkeypatch.setitem(sys.modules, "ray", None)
     refused(explain(rings, "--executor", "ray"), r"ray is not installed; run: pip install 'butfor\[ray\]'")
