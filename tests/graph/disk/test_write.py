@@ -17,6 +17,7 @@ from torch_geometric.data import Data, HeteroData
 import butfor
 from butfor.errors import GraphError, InputError
 from butfor.graph.csr import Incoming
+from butfor.graph.disk.partial import PartialFolder
 from butfor.graph.fingerprint import tensors_fingerprint
 from butfor.graph.graph import Graph
 from butfor.graph.stored import stored_of
@@ -211,12 +212,26 @@ def test_nothing_is_overwritten_but_a_graph(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="exists already"):
         butfor.write_graph(a_graph(), tmp_path / "file")
-    (tmp_path / ".cut.partial").mkdir()
-    with pytest.raises(InputError, match="is running or was cut off"):
-        butfor.write_graph(a_graph(), tmp_path / "cut")
-    butfor.write_graph(a_graph(), tmp_path / "cut", force=True)
     with pytest.raises(GraphError, match="cannot write"):
         butfor.write_graph(a_graph(), tmp_path / "file" / "below")
+
+
+def test_what_a_killed_process_left_is_no_hindrance_and_a_running_one_is(tmp_path: Path) -> None:
+    left = tmp_path / ".cut.partial"
+    (left / "notes").mkdir(parents=True)
+    for name in ("x.npy", "notes/source", ".lock"):
+        (left / name).write_bytes(b"half")
+    butfor.write_graph(a_graph(), tmp_path / "cut")
+    butfor.write_graph(a_graph(), tmp_path / "whole")
+    names = [
+        {path.relative_to(folder) for path in folder.rglob("*")} for folder in (tmp_path / "cut", tmp_path / "whole")
+    ]
+    assert names[0] == names[1]
+    with PartialFolder(tmp_path / "new"):
+        with pytest.raises(InputError, match=r"another conversion to .*new is running"):
+            butfor.write_graph(a_graph(), tmp_path / "new", force=True)
+        assert (tmp_path / ".new.partial").exists()
+    butfor.write_graph(a_graph(), tmp_path / "new")
 
 
 def test_what_no_file_holds_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 from pathlib import Path
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["ArrayFolder", "PartialFolder"]
+
+LOCK, SCRATCH = ".lock", "scratch"
+
+# Without advisory locks, as on Windows, it is not known whether a folder is still being written.
+CAN_LOCK = importlib.util.find_spec("fcntl") is not None
 
 
 class ArrayFolder:
@@ -49,14 +55,15 @@ class ArrayFolder:
 class PartialFolder(ArrayFolder):
     """The folder of a graph while it is written, under another name beside its own.
 
-    It gets its name when all is written. If that does not come to pass, by an error or Ctrl-C, it is removed.
+    It gets its name when all is written. If that does not come to pass, by an error or Ctrl-C, it is removed. What a
+    process that was killed has left is removed by the next one.
 
     Args:
         folder: what it is to be called.
         force: replace the graph that is there already; nothing else is ever replaced.
 
     Raises:
-        InputError: there is something of this name, or half of another graph on its way there.
+        InputError: there is something of this name, or another process is writing it.
         GraphError: the folder cannot be made.
     """
 
@@ -71,17 +78,30 @@ class PartialFolder(ArrayFolder):
                 raise InputError(f"{folder} exists already; choose another folder, or replace it with --force")
             if self.final.is_symlink() or not is_graph_folder(self.final):
                 raise InputError(f"{folder} is not the folder of a graph, so it is not replaced: choose another one")
-        if self.path.exists() and not force:
-            raise InputError(
-                f"{self.path} is there already: another conversion to {folder} is running or was cut off; if it is "
-                "not running, use --force"
-            )
         try:
-            if self.path.exists():
-                shutil.rmtree(self.path)
-            self.path.mkdir(parents=True)
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock: int | None = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         except (OSError, ValueError) as problem:
             raise GraphError(f"cannot write {folder}: {getattr(problem, 'strerror', None) or problem}") from problem
+        if not _locked(self._lock):
+            os.close(self._lock)
+            raise InputError(f"another conversion to {folder} is running: wait for it to end, or choose another folder")
+        self._clear()
+
+    @property
+    def scratch(self) -> Path:
+        """A folder for files that are needed only until all is written."""
+        path = self.path / SCRATCH
+        path.mkdir(exist_ok=True)
+        return path
+
+    def _clear(self) -> None:
+        """Remove everything but the lock."""
+        for left in self.path.iterdir():
+            if left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left)
+            elif left.name != LOCK:
+                left.unlink()
 
     def __enter__(self) -> Self:
         return self
@@ -91,11 +111,14 @@ class PartialFolder(ArrayFolder):
     ) -> None:
         # After `commit` there is nothing under this name.
         shutil.rmtree(self.path, ignore_errors=True)
+        self._unlock()
         if isinstance(problem, OSError):
             raise GraphError(f"cannot write {self.final}: {problem.strerror or problem}") from problem
 
     def commit(self, header: Header) -> None:
         """Write `graph.json`, and give the folder its name."""
+        shutil.rmtree(self.path / SCRATCH, ignore_errors=True)
+        (self.path / LOCK).unlink()
         with (self.path / HEADER).open("w", encoding="utf-8") as file:
             file.write(header.as_json())
         for path in self.path.rglob("*"):
@@ -107,3 +130,23 @@ class PartialFolder(ArrayFolder):
             self.final.rename(replaced)
         self.path.rename(self.final)
         shutil.rmtree(replaced, ignore_errors=True)
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def _locked(file: int) -> bool:
+    """Whether this open file could be locked, or nobody can tell."""
+    if not CAN_LOCK:
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # a file system without locks
+    return True
