@@ -195,7 +195,8 @@ def test_a_signal_stops_the_workers(rings: Path, tmp_path: Path, number: int, co
     assert "Traceback" not in err
     left = subprocess.run(["pgrep", "-ag", str(process.pid)], capture_output=True, text=True, check=False)
     assert not [line for line in left.stdout.splitlines() if not re.search("resource_tracker|defunct", line)]
-    assert main(arguments) == 0
+    # One process goes on where several were stopped.
+    assert main(explain(rings, "--nodes", "all", "--quiet", "--out", f"{tmp_path}/{out}")) == 0
     assert main(explain(rings, "--nodes", "all", "--quiet", "--out", str(tmp_path / "whole.jsonl"))) == 0
     assert by_target(path) == by_target(tmp_path / "whole.jsonl")
 
