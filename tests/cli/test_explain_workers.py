@@ -100,7 +100,8 @@ def test_a_folder_of_another_run_is_refused(refused: Refused, rings: Path, tmp_p
 @pytest.mark.slow
 def test_proofs_of_a_folder_are_checked(rings: Path, tmp_path: Path, capsys: Capture) -> None:
     folder = f"{tmp_path / 'results'}/"
-    assert main(explain(rings, "--limit", "5", "--certificate", "--quiet", "--out", folder)) == 0
+    # The proofs of others are longer, and may not be ready in time on a busy machine.
+    assert main(explain(rings, "--nodes", "1,5,7,13,15", "--certificate", "--quiet", "--out", folder)) == 0
     capsys.readouterr()
     assert main(["check", folder, "--checkpoint", str(rings / "run")]) == 0
     assert "5 of 5 results are confirmed" in capsys.readouterr().out
