@@ -6,8 +6,8 @@ fields), explained by `Greedy`. Their answers are verified on the whole graph, a
 - **apart**: where no edit of one lies in the receptive field of another;
 - **edited**: where none lies in what is left of that field after the other's own edits (`butfor.result.verify`).
 
-**a run** is the CPU time of one run on the whole graph, and **copies** that of one of eight copies side by side in one
-run, which would let all targets share.
+**a run** is the CPU time of one run on the whole graph. Copies of it side by side in one run would let all targets
+share, so what one of these costs is printed beside it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def main() -> None:
             power_law(Path(folder) / "graph", nodes)
             data = butfor.open_graph(Path(folder) / "graph").clone()
             rows += [row(name, data, given.targets) for name in MODELS]
-    print("| model | nodes | largest degree | targets | runs, apart | runs, edited | a run | copies |")
+    print(f"| model | nodes | largest degree | answers | runs, apart | runs, edited | a run | one of {COPIES} copies |")
     print("|---|---|---|---|---|---|---|---|")
     print("\n".join(rows))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import shutil
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -227,6 +228,10 @@ def test_what_a_killed_process_left_is_no_hindrance_and_a_running_one_is(tmp_pat
         {path.relative_to(folder) for path in folder.rglob("*")} for folder in (tmp_path / "cut", tmp_path / "whole")
     ]
     assert names[0] == names[1]
+    # Killed at the very end, when the graph of before was on its way out.
+    shutil.copytree(tmp_path / "whole", tmp_path / ".whole.replaced")
+    butfor.write_graph(a_graph(), tmp_path / "whole", force=True)
+    assert not (tmp_path / ".whole.replaced").exists()
     with PartialFolder(tmp_path / "new"):
         with pytest.raises(InputError, match=r"another conversion to .*new is running"):
             butfor.write_graph(a_graph(), tmp_path / "new", force=True)

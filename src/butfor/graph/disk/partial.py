@@ -78,15 +78,19 @@ class PartialFolder(ArrayFolder):
                 raise InputError(f"{folder} exists already; choose another folder, or replace it with --force")
             if self.final.is_symlink() or not is_graph_folder(self.final):
                 raise InputError(f"{folder} is not the folder of a graph, so it is not replaced: choose another one")
+        if not CAN_LOCK and self.path.exists() and not force:
+            raise InputError(f"{self.path} is there already: if no conversion to {folder} is running, use --force")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self._lock: int | None = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+            self._lock = _locked(self.path / LOCK) if CAN_LOCK else None
+            self._clear()
+        except BlockingIOError:
+            raise InputError(
+                f"another conversion to {folder} is running: wait for it to end, or choose another folder"
+            ) from None
         except (OSError, ValueError) as problem:
             raise GraphError(f"cannot write {folder}: {getattr(problem, 'strerror', None) or problem}") from problem
-        if not _locked(self._lock):
-            os.close(self._lock)
-            raise InputError(f"another conversion to {folder} is running: wait for it to end, or choose another folder")
-        self._clear()
+        self._open = True
 
     @property
     def scratch(self) -> Path:
@@ -109,16 +113,18 @@ class PartialFolder(ArrayFolder):
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # After `commit` there is nothing under this name.
-        shutil.rmtree(self.path, ignore_errors=True)
-        self._unlock()
+        if self._open:
+            # After `commit` there is nothing under this name.
+            shutil.rmtree(self.path, ignore_errors=True)
+            if self._lock is not None:
+                os.close(self._lock)
+            self._open = False
         if isinstance(problem, OSError):
             raise GraphError(f"cannot write {self.final}: {problem.strerror or problem}") from problem
 
     def commit(self, header: Header) -> None:
         """Write `graph.json`, and give the folder its name."""
         shutil.rmtree(self.path / SCRATCH, ignore_errors=True)
-        (self.path / LOCK).unlink()
         with (self.path / HEADER).open("w", encoding="utf-8") as file:
             file.write(header.as_json())
         for path in self.path.rglob("*"):
@@ -127,26 +133,28 @@ class PartialFolder(ArrayFolder):
                     os.fsync(file_to_keep.fileno())
         replaced = self.final.with_name(f".{self.final.name}.replaced")
         if self.final.exists():
+            shutil.rmtree(replaced, ignore_errors=True)  # a process that was killed here has left it
             self.final.rename(replaced)
         self.path.rename(self.final)
+        # Until now, whoever wants to write there finds the lock.
+        (self.final / LOCK).unlink(missing_ok=True)
         shutil.rmtree(replaced, ignore_errors=True)
 
-    def _unlock(self) -> None:
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
 
+def _locked(path: Path) -> int:
+    """A file that is open and locked, as far as the file system has locks.
 
-def _locked(file: int) -> bool:
-    """Whether this open file could be locked, or nobody can tell."""
-    if not CAN_LOCK:
-        return True
+    Raises:
+        BlockingIOError: another process has locked it.
+    """
     import fcntl
 
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return False
+        os.close(file)
+        raise
     except OSError:
-        return True  # a file system without locks
-    return True
+        return file  # a file system without locks
+    return file
