@@ -250,3 +250,16 @@ def test_what_no_file_holds_is_refused(tmp_path: Path) -> None:
         with pytest.raises(GraphError, match=words):
             butfor.write_graph(a_graph(**more), tmp_path / "graph")
         assert not list(tmp_path.iterdir())
+
+
+def test_reverses_are_added_if_that_is_wanted(tmp_path: Path) -> None:
+    one_way = Data(x=torch.ones(3, 1), edge_index=torch.tensor([[0, 1, 1], [1, 0, 2]]), edge_weight=torch.arange(3.0))
+    butfor.write_graph(one_way, tmp_path / "both", undirected=True)
+    opened = butfor.open_graph(tmp_path / "both")
+    assert opened.edge_index.T.tolist() == [[1, 0], [0, 1], [2, 1], [1, 2]]
+    assert opened.edge_weight.tolist() == [1, 0, 2, 2]
+    typed = HeteroData()
+    typed["a"].x = torch.ones(2, 1)
+    with pytest.raises(InputError, match="not known which relation holds the reverses"):
+        butfor.write_graph(typed, tmp_path / "typed", undirected=True)
+    assert not (tmp_path / "typed").exists()
