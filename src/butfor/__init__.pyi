@@ -28,6 +28,8 @@ from .methods import RemoveEgo as RemoveEgo
 from .methods import RemoveSubgraph as RemoveSubgraph
 from .problem.budget import Budget as Budget
 from .problem.goal import Goal as Goal
+from .problem.listener import Listener as Listener
+from .problem.listener import SearchState as SearchState
 from .problem.target import Pair as Pair
 from .result.counterfactual import Counterfactual as Counterfactual
 from .result.status import Prediction as Prediction

@@ -13,10 +13,11 @@ from butfor.errors import InputError
 from butfor.executors import chosen_executor
 from butfor.graph.stores import from_stores, is_stores
 from butfor.graphs import Graphs
+from butfor.live import shown
 from butfor.methods import Exact
 from butfor.problem.builder import MAX_EDGES
 from butfor.problem.target import Pair, as_targets, task_of
-from butfor.session import Session, check_settings, shown
+from butfor.session import Session, check_settings
 from butfor.spread import Search, spread
 
 if TYPE_CHECKING:
@@ -128,7 +129,8 @@ def explain(
             large and the model's code shows that it hears along edges alone.
         max_edges: a target whose neighbourhood has more edges is not searched; the default fits into 2 GB of memory.
         seed: for methods that draw random numbers.
-        progress: show a progress bar on standard error, where that is a terminal.
+        progress: show a progress bar on standard error, where that is a terminal; for one target, its best answer and
+            lower bound as they move.
         jobs: in how many processes to search. With more than one, a target that fails does not end the run: its result
             has the status ``failed`` and says why.
         executor: where to search instead, such as ``butfor.Ray()``.
