@@ -151,7 +151,8 @@ def test_another_question_about_the_same_model_and_graph() -> None:
     assert counting.whole == before
     assert (other.goal, other.space) == (goal, space)
     assert session.asking().goal == session.goal
-    assert other.explain([0, 3]) == butfor.explain(counting, data, [0, 3], goal=goal, space=space)
+    anew = butfor.prepare(model, data, goal=goal, space=space)
+    assert butfor.prepare(model, data).asking(goal, space).explain([0, 3]) == anew.explain([0, 3])
     with pytest.raises(InputError, match="class 99 is wanted"):
         session.asking(butfor.Goal(wanted=99))
     with pytest.raises(InputError, match="another threshold"):
