@@ -26,6 +26,7 @@ from .methods import KeepEgo as KeepEgo
 from .methods import RandomPerturbation as RandomPerturbation
 from .methods import RemoveEgo as RemoveEgo
 from .methods import RemoveSubgraph as RemoveSubgraph
+from .pages.report import report as report
 from .problem.budget import Budget as Budget
 from .problem.goal import Goal as Goal
 from .problem.listener import Listener as Listener

@@ -78,6 +78,13 @@ COMMANDS: dict[str, _Command] = {
             "butfor show mutag.jsonl --graph 3 --checkpoint runs/mutag --out molecule.png",
         ),
     ),
+    "report": _Command(
+        "Write all results of a run into one page to look through.",
+        (
+            "butfor report cfs.jsonl --checkpoint runs/tree-cycles --out report.html",
+            "butfor report results/ --model models:gcn --weights gcn.safetensors --graph graph.npz",
+        ),
+    ),
     "reproduce": _Command(
         "Run the paper's evaluation again, table by table and figure by figure, beside its numbers.",
         (

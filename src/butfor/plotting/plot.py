@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from butfor.result.counterfactual import Counterfactual
 
-__all__ = ["plot"]
+__all__ = ["context_of", "plot"]
 
 
 def plot(
@@ -40,7 +40,7 @@ def plot(
     Raises:
         InputError: the result has lost its graph and none is given, or another graph than the explained one is given.
     """
-    context = result._context if data is None or model is None else _context_of(result, model, data)
+    context = result._context if data is None or model is None else context_of(result, model, data)
     if context is None:
         raise InputError(
             "this result was read from a file or unpickled, without its graph; "
@@ -61,7 +61,7 @@ def plot(
     )
 
 
-def _context_of(result: Counterfactual, model: nn.Module, data: Data | HeteroData) -> PlotContext:
+def context_of(result: Counterfactual, model: nn.Module, data: Data | HeteroData) -> PlotContext:
     """The context that a result from a file has lost: the model is run on the graph once more."""
     graph = Graph.of(data, None if isinstance(data, HeteroData) else result.directed)
     # One of many graphs is easily mistaken for another, and most of them have an edge 0–1.

@@ -1,0 +1,99 @@
+"""The files of the pages, put together: one script, one style sheet, and a policy that allows nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from functools import cache
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+__all__ = ["data_block", "page", "policy", "script", "style"]
+
+# Modules in the order in which they need each other, by the page that they are for.
+MODULES = {
+    "report": ("elements.js", "layout.js", "drawing.js", "table.js", "charts.js", "report.js"),
+    "explorer": (
+        "elements.js",
+        "layout.js",
+        "drawing.js",
+        "explorer/state.js",
+        "explorer/panels.js",
+        "explorer/app.js",
+    ),
+}
+STYLES = {"report": ("common.css", "report.css"), "explorer": ("common.css", "explorer.css")}
+
+_IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let))", re.MULTILINE)
+
+
+@cache
+def _read(name: str) -> str:
+    return files("butfor.pages").joinpath("static", *name.split("/")).read_text(encoding="utf-8")
+
+
+@cache
+def script(name: str, last: str = "") -> str:
+    """The modules of a page as one: they import nothing but each other, so their lines of import are left out.
+
+    Args:
+        name: which page.
+        last: a module that starts it, such as the notebook's widget; it keeps its exports.
+    """
+    parts = [_EXPORT.sub("", _IMPORT.sub("", _read(part))) for part in MODULES[name]]
+    return "\n".join([*parts, *([_IMPORT.sub("", _read(last))] if last else [])])
+
+
+@cache
+def style(name: str) -> str:
+    """The style sheets of a page as one."""
+    return "\n".join(map(_read, STYLES[name]))
+
+
+def page(name: str, title: str, data: Any, policy_in_page: bool = False) -> str:
+    """A page that needs nothing but itself.
+
+    Args:
+        name: which page.
+        title: of the window; any text.
+        data: plain data for the script.
+        policy_in_page: whether the page itself states the policy, because no server does.
+    """
+    start = _read("start.js")
+    code = f"{script(name)}\n{start.replace('START', name)}"
+    look = style(name)
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy(code, look)}">' if policy_in_page else ""
+    return Template(_read("page.html")).substitute(
+        title=html.escape(title), policy=meta, style=look, data=data_block(data), script=code
+    )
+
+
+def policy(code: str, look: str) -> str:
+    """What the page may do: run this script, look like this, show pictures that it made, and ask its own server."""
+    allowed = {
+        "default-src": "'none'",
+        "script-src": f"'sha256-{_digest(code)}'",
+        "style-src": f"'sha256-{_digest(look)}'",
+        "img-src": "data: blob:",
+        "connect-src": "'self'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in allowed.items())
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def data_block(data: Any) -> str:
+    """Plain data as JSON that may stand in a page: nothing in it can end the script element, or is not a number."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for letter in "<>&\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
