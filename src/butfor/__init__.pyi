@@ -26,7 +26,9 @@ from .methods import KeepEgo as KeepEgo
 from .methods import RandomPerturbation as RandomPerturbation
 from .methods import RemoveEgo as RemoveEgo
 from .methods import RemoveSubgraph as RemoveSubgraph
+from .pages.explore import explore as explore
 from .pages.report import report as report
+from .pages.widget import widget as widget
 from .problem.budget import Budget as Budget
 from .problem.goal import Goal as Goal
 from .problem.listener import Listener as Listener

@@ -85,6 +85,13 @@ COMMANDS: dict[str, _Command] = {
             "butfor report results/ --model models:gcn --weights gcn.safetensors --graph graph.npz",
         ),
     ),
+    "explore": _Command(
+        "Open a page to look at predictions, try out edits and find the fewest.",
+        (
+            "butfor explore --checkpoint runs/tree-cycles --node 600",
+            "butfor explore --model models:gcn --weights gcn.safetensors --graph graph.npz --space rules.json",
+        ),
+    ),
     "reproduce": _Command(
         "Run the paper's evaluation again, table by table and figure by figure, beside its numbers.",
         (

@@ -12,7 +12,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-__all__ = ["data_block", "page", "policy", "script", "style"]
+__all__ = ["data_block", "page", "page_policy", "script", "style", "style_within"]
 
 # Modules in the order in which they need each other, by the page that they are for.
 MODULES = {
@@ -55,6 +55,12 @@ def style(name: str) -> str:
     return "\n".join(map(_read, STYLES[name]))
 
 
+def style_within(name: str, place: str) -> str:
+    """The style sheets of a page for one element of a foreign page, where nothing else may change."""
+    own = re.sub(r"^( *)(?::root|html|body) \{", r"\1& {", style(name), flags=re.MULTILINE)
+    return f"{place} {{\n{own}\n}}\n"
+
+
 def page(name: str, title: str, data: Any, policy_in_page: bool = False) -> str:
     """A page that needs nothing but itself.
 
@@ -64,21 +70,23 @@ def page(name: str, title: str, data: Any, policy_in_page: bool = False) -> str:
         data: plain data for the script.
         policy_in_page: whether the page itself states the policy, because no server does.
     """
-    start = _read("start.js")
-    code = f"{script(name)}\n{start.replace('START', name)}"
-    look = style(name)
-    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy(code, look)}">' if policy_in_page else ""
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{page_policy(name)}">' if policy_in_page else ""
     return Template(_read("page.html")).substitute(
-        title=html.escape(title), policy=meta, style=look, data=data_block(data), script=code
+        title=html.escape(title), policy=meta, style=style(name), data=data_block(data), script=_started(name)
     )
 
 
-def policy(code: str, look: str) -> str:
-    """What the page may do: run this script, look like this, show pictures that it made, and ask its own server."""
+def _started(name: str) -> str:
+    return f"{script(name)}\n{_read('start.js').replace('START', name)}"
+
+
+@cache
+def page_policy(name: str) -> str:
+    """What a page may do: run its own script, look as it does, show pictures that it made, and ask its own server."""
     allowed = {
         "default-src": "'none'",
-        "script-src": f"'sha256-{_digest(code)}'",
-        "style-src": f"'sha256-{_digest(look)}'",
+        "script-src": f"'sha256-{_digest(_started(name))}'",
+        "style-src": f"'sha256-{_digest(style(name))}'",
         "img-src": "data: blob:",
         "connect-src": "'self'",
         "base-uri": "'none'",

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from torch_geometric.data import Data, HeteroData
 from tqdm import tqdm
 
@@ -135,8 +134,7 @@ class _Contexts:
         elif context.classes is None:
             # Each class would be a run of its own.
             self.notes[NO_CLASSES] = None
-            nothing = np.full(context.graph.num_nodes, -1)
-            context = self._known.setdefault(id(context), replace(context, classes=nothing))
+            context = replace(context, predictor=None)
         return context
 
     def _given(self, result: Counterfactual) -> PlotContext:

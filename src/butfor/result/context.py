@@ -34,7 +34,7 @@ class PlotContext:
         classes: the predicted class of each node on the intact graph; -1 where the model predicts none. None where they
             are not known in advance.
         class_names: what the classes are called.
-        predictor: says the classes of single nodes, where only receptive fields are read.
+        predictor: says the classes of single nodes, where only receptive fields are read; None to do without them.
     """
 
     graph: Graph
@@ -58,7 +58,8 @@ class PlotContext:
         """The predicted classes of these nodes; -1 where there is none, or too much would have to be read."""
         if self.classes is not None:
             return self.classes[nodes]
-        assert self.predictor is not None
+        if self.predictor is None:
+            return np.full(len(nodes), -1)
         return np.array([self._class_of(node) for node in nodes.tolist()], dtype=np.int64)
 
     def _class_of(self, node: int) -> int:
@@ -76,7 +77,6 @@ class PlotContext:
     def example(self) -> int | None:
         """A node whose class is predicted; None where none are."""
         if self.classes is None:
-            assert self.predictor is not None
-            return self.predictor.node_range[0]
+            return None if self.predictor is None else self.predictor.node_range[0]
         known = np.flatnonzero(self.classes >= 0)
         return int(known[0]) if len(known) else None
