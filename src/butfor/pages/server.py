@@ -2,8 +2,9 @@
 
 It listens on the loopback interface only, on a port that the system chooses. Whoever opens the page needs the token of
 the address that was printed; it works once and is exchanged for a cookie that scripts cannot read and other sites
-cannot send. A request that names another host is refused (a foreign name may point to this machine), and so is a question that
-does not come from the page itself. There are two paths, ``/`` and ``/api``; no file can be reached, whatever is asked.
+cannot send. A request that names another host is refused (a foreign name may point to this machine), and so is a
+question that does not come from the page itself. There are two paths, ``/`` and ``/api``; no file can be reached,
+whatever is asked.
 """
 
 from __future__ import annotations

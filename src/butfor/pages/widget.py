@@ -45,7 +45,7 @@ def _kind() -> Any:
     except ModuleNotFoundError as missing:
         raise InputError("widgets need anywidget: pip install 'butfor[notebook]'") from missing
 
-    class ExplorerWidget(anywidget.AnyWidget):
+    class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]
         _esm = script("explorer", last="explorer/widget.js")
         _css = style_within("explorer", ".butfor-widget")
         opened = traitlets.Dict().tag(sync=True)
