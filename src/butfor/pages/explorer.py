@@ -76,7 +76,7 @@ class Explorer:
             "stop": self._stop,
             "find": lambda asked: {"found": self.naming.find(text(asked.get("text"), "text"), SUGGESTED)},
         }
-        if verb not in verbs:
+        if not isinstance(verb, str) or verb not in verbs:
             raise InputError(f"{shown(verb)} is no question of this page")
         try:
             return verbs[verb](body)
