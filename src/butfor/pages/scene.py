@@ -40,7 +40,10 @@ class Legend:
         self.title = appearance.second_title or appearance.title
         for kind, (colour, shape, _) in appearance.styles(np.unique(kinds)).items():
             if kind not in self.kinds:
-                self.kinds[kind] = (printable(appearance.kind_name(kind)), colour, shape)
+                # Without a name, a kind is not listed: types are listed apart from classes, and where there are
+                # neither nothing is.
+                listed = appearance.title and not (appearance.shows_both and appearance.is_type(kind))
+                self.kinds[kind] = (printable(appearance.kind_name(kind)) if listed else "", colour, shape)
         if appearance.shows_both:
             self.types |= {printable(name): shape for name, (_, shape, _) in appearance.type_styles(nodes)}
         found: list[int] = kinds.tolist()

@@ -99,6 +99,7 @@ export function explorer(place, opened, ask = post) {
       h("section", { class: "picture", "aria-label": "Picture" }, drawing.element, legend, caption, selection),
       h("div", { class: "side" }, panels.prediction.element, panels.edits.element, panels.search.element, panels.edges.element, panels.add.element, panels.features.element, files)));
   put(place, root);
+  put(caption, "Preparing the model and the graph …");
   load();
 
   // What the page shows follows from the state; what the server has to say is asked for first.
@@ -161,8 +162,9 @@ export function explorer(place, opened, ask = post) {
   function draw(numbers) {
     const { unfolded, limit, rules } = history.now;
     shown = view.excerpt(numbers, unfolded, limit);
+    const linked = opened.task === "link" ? shown.scene.ends.push(...shown.scene.targets) / 2 - 1 : null;
     const guarded = new Set(rules.protected.map(keyOf));
-    const roles = new Map();
+    const roles = new Map(linked === null ? [] : [[linked, "link"]]);
     shown.lines.forEach((line, i) => {
       const number = view.lines.edit[line];
       if (view.lines.added[line]) roles.set(i, "added");
@@ -177,7 +179,7 @@ export function explorer(place, opened, ask = post) {
     put(legend, legendList(view.legend, shown.scene, new Set([...roles.values(), ...(changed.size ? ["changed"] : [])]), `${view.name}, the target`));
     const [nodes, edges] = view.scene.all;
     const hidden = nodes - shown.nodes.length;
-    put(caption, hidden > 0 ? [`Showing ${shown.nodes.length} of ${count(nodes, "node")} (${count(edges, "edge")}); +n: so many neighbours are folded up. `, shown.nodes.length < view.nodes.length ? button("Show more", () => change({ limit: history.now.limit + SHOWN })) : null] : `${count(nodes, "node")}, ${count(edges, "edge")}.`, view.note ? ` ${view.note}` : "");
+    put(caption, hidden > 0 ? [`Showing ${shown.nodes.length} of ${count(nodes, "node")} (${count(edges, "edge")}); what is further away is folded up: +n is the number of neighbours that are not shown. `, shown.nodes.length < view.nodes.length ? button("Show more", () => change({ limit: history.now.limit + SHOWN })) : null] : `${count(nodes, "node")}, ${count(edges, "edge")}.`, view.note ? ` ${view.note}` : "");
     showSelection();
   }
 
@@ -252,6 +254,7 @@ export function explorer(place, opened, ask = post) {
 
   // The search.
   async function begin(all) {
+    if (!view) return;
     const { target, rules, goal } = history.now;
     search = { number: null, state: { running: true, bound: 0 }, result: null, at: 0, preview: null };
     render();

@@ -27,8 +27,9 @@ export class PredictionPanel {
   show(view, now, edits) {
     const before = view.unedited;
     const same = edits === 0;
-    const words = same ? [view.name, " is predicted ", h("strong", {}, predicted(before)), "."]
-      : [view.name, " was predicted ", predicted(before), ". After ", count(edits, "edit"), " it is ", h("strong", {}, predicted(now)), "."];
+    const name = view.name[0].toUpperCase() + view.name.slice(1);
+    const words = same ? [name, " is predicted ", h("strong", {}, predicted(before)), "."]
+      : [name, " was predicted ", predicted(before), ". After ", count(edits, "edit"), " it is ", h("strong", {}, predicted(now)), "."];
     const verdict = same ? null : now.reached ? h("span", { class: "reached" }, " ✓ That is the goal.") : h("span", { class: "missed" }, " ✗ Not the goal.");
     const refused = now.allowed ? null : h("span", { class: "missed" }, " The rules do not allow these edits together.");
     put(this.words, words, verdict, refused);

@@ -2,7 +2,7 @@
 import { adjacency, hops } from "../layout.js";
 
 // This many nodes are shown at first; the rest is folded up.
-export const SHOWN = 60;
+export const SHOWN = 40;
 
 /** Nothing is protected, every edit costs what the rules given say, and no further kinds of edits are allowed. */
 export function noRules() {
