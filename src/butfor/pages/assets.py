@@ -15,21 +15,24 @@ from typing import Any
 __all__ = ["data_block", "page", "page_policy", "script", "style", "style_within"]
 
 # Modules in the order in which they need each other, by the page that they are for.
+DRAWING = ("elements.js", "layout.js", "legend.js", "molecule.js", "saving.js", "drawing.js")
 MODULES = {
-    "report": ("elements.js", "layout.js", "drawing.js", "table.js", "charts.js", "report.js"),
-    "explorer": (
-        "elements.js",
-        "layout.js",
-        "drawing.js",
-        "explorer/state.js",
-        "explorer/panels.js",
-        "explorer/app.js",
+    "report": (
+        *DRAWING,
+        "records.js",
+        "table.js",
+        "charts.js",
+        "overview.js",
+        "filters.js",
+        "detail.js",
+        "report.js",
     ),
+    "explorer": (*DRAWING, "explorer/state.js", "explorer/panels.js", "explorer/app.js"),
 }
 STYLES = {"report": ("common.css", "report.css"), "explorer": ("common.css", "explorer.css")}
 
 _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let))", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) (\w+))", re.MULTILINE)
 
 
 @cache
@@ -45,8 +48,14 @@ def script(name: str, last: str = "") -> str:
         name: which page.
         last: a module that starts it, such as the notebook's widget; it keeps its exports.
     """
-    parts = [_EXPORT.sub("", _IMPORT.sub("", _read(part))) for part in MODULES[name]]
+    parts = [_in_its_scope(_IMPORT.sub("", _read(part))) for part in MODULES[name]]
     return "\n".join([*parts, *([_IMPORT.sub("", _read(last))] if last else [])])
+
+
+def _in_its_scope(module: str) -> str:
+    """A module as a function that returns what it exports: the rest of its names are its own, as they are in a file."""
+    exports = f"{{ {', '.join(_EXPORT.findall(module))} }}"
+    return f"const {exports} = (() => {{\n{_EXPORT.sub('', module)}\nreturn {exports};\n}})();"
 
 
 @cache

@@ -44,6 +44,7 @@ def record_of(result: Counterfactual, legend: Legend, context: PlotContext | Non
     drawn = edits if len(edits) <= DRAWN else list(result.edits)
     plain: dict[str, Any] = {
         "target": printable(result.target_name),
+        "task": result.task,
         "status": result.status.value,
         "before": prediction_of(result.before),
         "after": None if result.after is None else prediction_of(result.after),

@@ -73,13 +73,12 @@ def report(
     file = check_page(Path(path), replace)
     contexts, legend = _Contexts(data, model), Legend()
     records: list[dict[str, Any]] = []
-    tasks: set[str] = set()
     # tqdm takes a semaphore even for a bar that is not shown.
     for result in tqdm(results, desc="writing", unit="result", disable=None) if progress else results:
         records.append(record_of(result, legend, contexts.of(result)))
-        tasks.add(result.task)
     if not records:
         raise InputError("there are no results to report on")
+    tasks = {record["task"] for record in records}
     content = {
         "title": printable(title),
         "noun": tasks.pop() if len(tasks) == 1 else "target",

@@ -26,7 +26,7 @@ class Legend:
 
     Attributes:
         title: what the kinds of nodes are: predicted classes, or node types.
-        kinds: the name, colour and shape of each kind.
+        kinds: the name, colour and shape of each kind; the name is empty where it is not to be told.
         types: where nodes have a type and a class, the name and shape of each type.
     """
 
@@ -40,10 +40,9 @@ class Legend:
         self.title = appearance.second_title or appearance.title
         for kind, (colour, shape, _) in appearance.styles(np.unique(kinds)).items():
             if kind not in self.kinds:
-                # Without a name, a kind is not listed: types are listed apart from classes, and where there are
-                # neither nothing is.
-                listed = appearance.title and not (appearance.shows_both and appearance.is_type(kind))
-                self.kinds[kind] = (printable(appearance.kind_name(kind)) if listed else "", colour, shape)
+                # Types have a list of their own beside classes; where nothing is predicted, there is nothing to say.
+                silent = not appearance.title or (appearance.shows_both and appearance.is_type(kind))
+                self.kinds[kind] = ("" if silent else printable(appearance.kind_name(kind)), colour, shape)
         if appearance.shows_both:
             self.types |= {printable(name): shape for name, (_, shape, _) in appearance.type_styles(nodes)}
         found: list[int] = kinds.tolist()

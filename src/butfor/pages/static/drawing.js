@@ -1,76 +1,30 @@
 // A neighbourhood drawn as SVG: nodes coloured by their kind, lines between them, edits set apart by colour and dashes.
 import { s, h } from "./elements.js";
-import { layout } from "./layout.js";
+import { CLEARANCE, layout } from "./layout.js";
+import { SHAPES, star } from "./legend.js";
+import { atoms, bondLines, elementClass } from "./molecule.js";
+import { bitmap, standalone } from "./saving.js";
 
-// Pixels for the length of an edge at scale 1, and for a bond of a molecule.
-const UNIT = 66;
-const BOND = 46;
-// Up to this many nodes show their labels; among more, only the target's, those of edits, and those that are pointed at.
+// An edge is as many pixels long as there is room for, within these limits; a bond of a molecule within those.
+const UNIT = { least: 30, most: 66 };
+const WORDY = { least: 30, most: 110 }; // where labels are written below nodes
+const BOND = { least: 22, most: 46 };
+// Pixels around the nodes.
+const MARGIN = 56;
+// Up to this many nodes show their labels, if there is room; among more, only the target's and those of edits.
 const LABELLED = 60;
-// Among more lines than this, those that touch neither the target nor an edit are faint.
-const CROWDED = 80;
-// A label with more letters is written below its node instead of inside it.
+// A label with more letters is written below its node instead of inside it: of so many nodes, and cut off after so many
+// letters.
 const INSIDE = 5;
-// The picture is not blown up further than to this many units across.
-const LEAST = { width: 6.4, height: 4.4 };
+const BELOW = 25;
+const CUT = 20;
+// Among more lines than this, those that are not edits are faint.
+const CROWDED = 80;
+// The picture is not blown up further than to this many pixels across.
+const LEAST = { width: 420, height: 290 };
 // Kinds that are so dark that what is written into them is white.
 const DARK = ["#009e73", "#0072b2"];
 const PLAIN = ["", "#e8e8e8", "o"];
-
-const SHAPES = {
-  o: (r) => ["circle", { r }],
-  s: (r) => ["rect", { x: -0.88 * r, y: -0.88 * r, width: 1.76 * r, height: 1.76 * r, rx: 2 }],
-  D: (r) => ["polygon", { points: polygon(4, 1.2 * r, 0) }],
-  h: (r) => ["polygon", { points: polygon(6, 1.1 * r, Math.PI / 6) }],
-  "^": (r) => ["polygon", { points: polygon(3, 1.3 * r, -Math.PI / 2) }],
-};
-
-function polygon(corners, radius, turn) {
-  const angles = Array.from({ length: corners }, (_, i) => turn + (2 * Math.PI * i) / corners);
-  return angles.map((a) => `${(radius * Math.cos(a)).toFixed(1)},${(radius * Math.sin(a)).toFixed(1)}`).join(" ");
-}
-
-/** A node's mark for a legend: a small picture of its colour and shape. */
-export function swatch(colour, shape, extra = {}) {
-  const [tag, attributes] = (SHAPES[shape] || SHAPES.o)(6);
-  const mark = s(tag, { ...attributes, fill: colour, class: "node-shape", ...extra });
-  return s("svg", { viewBox: "-9 -9 18 18", class: "swatch", "aria-hidden": "true" }, mark);
-}
-
-/** A line's mark for a legend. */
-export function lineSwatch(role) {
-  return s(
-    "svg",
-    { viewBox: "-12 -9 24 18", class: "swatch wide", "aria-hidden": "true" },
-    s("line", { x1: -12, x2: 12, y1: 0, y2: 0, class: `line ${role}` }),
-  );
-}
-
-/** What colours, shapes and lines mean, as a list. */
-export function legendList(legend, scene, roles, target) {
-  const shown = new Set(scene.kinds.map(String));
-  const item = (mark, text) => h("li", {}, mark, h("span", {}, text));
-  const kinds = Object.entries(legend.kinds).filter(([kind, look]) => shown.has(kind) && look[0]);
-  const named = { deleted: "removed edge", added: "added edge", protected: "protected edge", link: "predicted link" };
-  return h(
-    "ul",
-    { class: "legend", "aria-label": "Legend" },
-    scene.targets.length ? item(swatch("none", "o", { class: "ring" }), target) : null,
-    kinds.map(([, [name, colour, shape]]) => item(swatch(colour, shape), name)),
-    legend.types.map(([name, shape]) => item(swatch("none", shape), name)),
-    [...roles].filter((role) => named[role]).map((role) => item(lineSwatch(role), named[role])),
-    roles.has("changed") ? item(s("svg", { viewBox: "-9 -9 18 18", class: "swatch" }, star(7)), "changed feature") : null,
-  );
-}
-
-function star(radius) {
-  const points = Array.from({ length: 10 }, (_, i) => {
-    const a = (Math.PI * i) / 5 - Math.PI / 2;
-    const r = i % 2 ? radius / 2.4 : radius;
-    return `${(r * Math.cos(a)).toFixed(1)},${(r * Math.sin(a)).toFixed(1)}`;
-  });
-  return s("polygon", { points: points.join(" "), class: "star" });
-}
 
 /**
  * Draws scenes, one after the other. `element` is what belongs into the page.
@@ -100,56 +54,80 @@ export class Drawing {
    * look.roles: the role of lines by number: deleted, added, protected, link, fixed or hidden.
    * look.changed: nodes with a changed feature; look.folded: how many neighbours of a node are not shown.
    * look.keys: what each node is called from one scene to the next, so that it stays where it is; look.label: in words.
+   * look.fold: whether most hydrogens of a molecule are written into their neighbours.
    */
   show(scene, legend, look = {}) {
     const roles = look.roles || new Map();
-    const count = scene.labels.length;
+    const edited = (line) => ["deleted", "added"].includes(roles.get(line));
     this.scene = scene;
-    const visible = [];
+    let visible = [];
     for (let line = 0; 2 * line < scene.ends.length; line++) if (roles.get(line) !== "hidden") visible.push(line);
-    this.place(scene, visible, look.keys);
-    const ends = new Set(visible.filter((line) => ["deleted", "added"].includes(roles.get(line))).flatMap((line) => this.ends(line)));
+    const ends = visible.filter(edited).flatMap((line) => this.ends(line));
     const important = new Set([...scene.targets, ...ends, ...(look.changed || [])]);
-    this.labelled = (node) => count <= LABELLED || important.has(node);
-    this.radius = scene.labels.map((label, node) => this.size(label, node, count));
+    this.atoms = scene.symbols ? atoms(scene, important, look.fold) : null;
+    const shape = [scene.labels.length, scene.labels[0], scene.targets[0], look.keys?.[0]].join();
+    const fresh = shape !== this.shape;
+    this.shape = shape;
+    this.place(scene, visible, look.keys, fresh);
+    if (this.atoms) visible = visible.filter((line) => !this.ends(line).some((atom) => this.atoms.hidden.has(atom)));
+    this.labels = this.write(important);
+    this.radius = this.labels.map((label) => this.size(label));
     this.svg.setAttribute("aria-label", look.label || "");
     this.svg.classList.toggle("crowded", visible.length > CROWDED);
-    this.quiet = (line) => !this.ends(line).some((node) => important.has(node));
     this.svg.classList.toggle("clickable", Boolean(this.on.line));
+    this.svg.classList.toggle("molecule", Boolean(this.atoms));
     const shift = parallel(visible, scene.ends);
-    const drawnLines = visible.map((line) => this.line(line, roles.get(line) || "", shift.get(line) || 0));
-    const plain = drawnLines.filter((_, i) => !["deleted", "added"].includes(roles.get(visible[i])));
-    const edited = drawnLines.filter((_, i) => ["deleted", "added"].includes(roles.get(visible[i])));
-    const nodes = scene.labels.map((_, node) => this.node(node, legend, look));
-    this.svg.replaceChildren(s("g", {}, plain), s("g", {}, edited), s("g", {}, nodes));
-    const shape = [scene.labels.length, scene.labels[0], scene.targets[0], look.keys?.length].join();
-    if (shape !== this.shape) this.fit();
-    this.shape = shape;
+    const lines = (some) => some.map((line) => this.line(line, roles.get(line) || "", shift.get(line) || 0));
+    this.below = [];
+    const nodes = scene.labels.map((_, node) => (this.atoms?.hidden.has(node) ? null : this.node(node, legend, look)));
+    this.svg.replaceChildren(s("g", {}, lines(visible.filter((line) => !edited(line)))), s("g", {}, lines(visible.filter(edited))), s("g", {}, nodes), s("g", {}, this.below));
+    if (fresh) this.fit();
   }
 
   /** Positions in pixels, kept from the scene before for nodes that were there. */
-  place(scene, visible, keys) {
-    if (scene.xy) {
-      this.points = scene.xy.map((value) => BOND * value);
-      return;
-    }
+  place(scene, visible, keys, fresh) {
+    const points = scene.xy || this.settled(scene, visible, keys);
+    if (fresh) this.unit = this.room(points, scene.xy ? BOND : scene.labels.some((label) => label.length > INSIDE) ? WORDY : UNIT);
+    this.points = Array.from(points, (value) => this.unit * value);
+  }
+
+  /** How many pixels an edge may be long if all of it is to be shown at its natural size. */
+  room(points, { least, most }) {
+    const { width, height } = this.svg.getBoundingClientRect();
+    if (!width) return most; // it is not in the page yet
+    const { left, right, top, bottom } = extent(points);
+    return Math.max(least, Math.min(most, (width - MARGIN) / (right - left || 1), (height - MARGIN) / (bottom - top || 1)));
+  }
+
+  /** Positions in lengths of an edge. */
+  settled(scene, visible, keys) {
     const known = new Map();
     (keys || []).forEach((key, node) => this.known.has(key) && known.set(node, this.known.get(key)));
     const ends = visible.flatMap((line) => this.ends(line));
     const same = known.size === scene.labels.length;
     const points = same ? Float64Array.from([...known.values()].flat()) : layout(scene.labels.length, ends, scene.targets, known);
     this.known = new Map((keys || []).map((key, node) => [key, [points[2 * node], points[2 * node + 1]]]));
-    this.points = Array.from(points, (value) => UNIT * value);
+    return points;
   }
 
   ends(line) {
     return [this.scene.ends[2 * line], this.scene.ends[2 * line + 1]];
   }
 
-  size(label, node, count) {
-    if (this.scene.symbols) return 11;
-    if (!this.labelled(node)) return count > 150 ? 5 : 7;
-    return label.length <= INSIDE ? Math.max(12, 5 + 3.6 * label.length) : 9;
+  /** What is written into or below each node: its label, if it is important or there is room for all of them. */
+  write(important) {
+    if (this.atoms) return this.atoms.written;
+    const labels = this.scene.labels.map((label) => (label.length > CUT ? `${label.slice(0, CUT - 1)}…` : label));
+    const within = labels.filter((label) => label.length <= INSIDE);
+    const widest = Math.max(0, ...within.map((label) => this.size(label)));
+    const roomy = labels.length <= LABELLED && 1.7 * widest <= CLEARANCE * this.unit;
+    return labels.map((label, node) => (important.has(node) || (label.length <= INSIDE ? roomy : labels.length <= BELOW) ? label : ""));
+  }
+
+  size(label) {
+    if (this.atoms) return label ? 5 + 3.6 * label.length : 0;
+    if (!label) return this.scene.labels.length > 150 ? 5 : 7;
+    return label.length <= INSIDE ? Math.max(11, 4.5 + 2.8 * label.length) : 9;
   }
 
   line(line, role, aside) {
@@ -157,7 +135,7 @@ export class Drawing {
     const [x1, y1, x2, y2] = [...this.at(a), ...this.at(b)];
     const length = Math.hypot(x2 - x1, y2 - y1) || 1;
     const [ux, uy] = [(x2 - x1) / length, (y2 - y1) / length];
-    const [ra, rb] = [Math.min(this.radius[a] + 1, 0.45 * length), Math.min(this.radius[b] + 1, 0.45 * length)];
+    const [ra, rb] = [a, b].map((node) => this.radius[node] && Math.min(this.radius[node] + 1, 0.45 * length));
     const arrow = this.scene.arrows?.[line];
     const [px, py] = [-uy * aside, ux * aside];
     const from = { x: x1 + ux * ra + px, y: y1 + uy * ra + py };
@@ -167,10 +145,10 @@ export class Drawing {
     const parts = [];
     if (role === "deleted" || role === "added") parts.push(s("line", { ...at, class: "rim" }));
     const bond = this.scene.bonds?.[line];
-    const offsets = bond === "double" || bond === "aromatic" ? [-2.5, 2.5] : bond === "triple" ? [-4, 0, 4] : [0];
-    for (const [i, offset] of offsets.entries()) {
+    for (const [i, [offset, less]] of bondLines(bond, bond ? this.side(a, b) : 0).entries()) {
       const [ox, oy] = [-uy * offset, ux * offset];
-      const moved = { x1: at.x1 + ox, y1: at.y1 + oy, x2: at.x2 + ox, y2: at.y2 + oy };
+      const [la, lb] = [ra ? 0 : less, rb ? 0 : less];
+      const moved = { x1: at.x1 + ox + la * ux, y1: at.y1 + oy + la * uy, x2: at.x2 + ox - lb * ux, y2: at.y2 + oy - lb * uy };
       parts.push(s("line", { ...moved, class: `line ${role} ${bond === "aromatic" && i ? "aromatic" : ""}` }));
     }
     if (arrow) {
@@ -179,12 +157,20 @@ export class Drawing {
       parts.push(s("polygon", { points: points.map((p) => p.toFixed(1)).join(" "), class: `head ${role}` }));
     }
     const name = this.lineName(line);
-    const group = s("g", { class: this.quiet(line) ? "edge quiet" : "edge" }, s("title", {}, role && role !== "link" ? `${name}, ${role}` : name), parts);
+    const group = s("g", { class: "edge" }, s("title", {}, role && role !== "link" ? `${name}, ${role}` : name), parts);
     if (this.on.line && role !== "link") {
       group.append(s("line", { ...at, class: "hit" }));
       group.addEventListener("click", () => this.on.line(line));
     }
     return group;
+  }
+
+  /** On which side of the bond from a to b its other neighbours lie; 0 where an end has none, or both sides have some. */
+  side(a, b) {
+    const [[x, y], [tx, ty]] = [this.at(a), this.at(b)];
+    const cross = (atom) => (tx - x) * (this.at(atom)[1] - y) - (ty - y) * (this.at(atom)[0] - x);
+    const others = [a, b].map((atom) => this.atoms.near[atom].filter((other) => other !== a && other !== b && !this.atoms.hidden.has(other)));
+    return others.every((some) => some.length) ? Math.sign(Math.round(others.flat().reduce((sum, atom) => sum + cross(atom), 0))) : 0;
   }
 
   lineName(line) {
@@ -198,18 +184,18 @@ export class Drawing {
     const [x, y] = this.at(node);
     const [kind, colour, shape] = legend.kinds[String(this.scene.kinds[node])] || PLAIN;
     const radius = this.radius[node];
-    const [tag, attributes] = SHAPES[this.scene.symbols ? "o" : shape](radius);
+    const [tag, attributes] = SHAPES[this.atoms ? "o" : shape](radius);
     const name = (this.scene.names || this.scene.labels)[node];
     const parts = [s("title", {}, kind ? `${name}: ${kind}` : name)];
     if (this.scene.targets.includes(node)) parts.push(s("circle", { r: radius + 4.5, class: "ring" }));
     const selected = look.selected?.has(node) ? " selected" : "";
-    parts.push(s(tag, { ...attributes, fill: this.scene.symbols ? null : colour, class: `node-shape${selected}` }));
-    const label = this.scene.symbols ? this.scene.symbols[node] : this.scene.labels[node];
-    if (this.labelled(node) && label) {
-      const inside = label.length <= INSIDE;
-      const dark = DARK.includes(colour) && inside && !this.scene.symbols ? " on-dark" : "";
-      const words = label.length > 24 ? `${label.slice(0, 23)}…` : label;
-      parts.push(s("text", { y: inside ? 4 : radius + 13, class: inside ? `inside${dark}` : "below" }, words));
+    parts.push(s(tag, { ...attributes, fill: this.atoms ? null : colour, class: `node-shape${selected}` }));
+    const label = this.labels[node];
+    if (label) {
+      const inside = this.atoms || label.length <= INSIDE;
+      const tone = this.atoms ? elementClass(this.scene.symbols[node]) : DARK.includes(colour) ? "on-dark" : "";
+      if (inside) parts.push(s("text", { y: 4, class: `inside ${tone}` }, label));
+      else this.below.push(s("text", { x, y: y + radius + 12, class: "below" }, label));
     }
     if (look.changed?.has(node)) parts.push(s("g", { transform: `translate(${0.75 * radius} ${-0.9 * radius})` }, star(8)));
     const folded = look.folded?.get(node);
@@ -225,12 +211,10 @@ export class Drawing {
 
   /** Show all of it. */
   fit() {
-    const xs = this.points.filter((_, i) => i % 2 === 0);
-    const ys = this.points.filter((_, i) => i % 2 === 1);
-    const span = (values) => (values.length ? [Math.min(...values), Math.max(...values)] : [0, 0]);
-    const [[left, right], [top, bottom]] = [span(xs), span(ys)];
-    const width = Math.max(right - left + 70, LEAST.width * UNIT);
-    const height = Math.max(bottom - top + 70, LEAST.height * UNIT);
+    const { left, right, top, bottom } = extent(this.points);
+    const shown = this.svg.getBoundingClientRect();
+    const width = Math.max(right - left + MARGIN, Math.min(LEAST.width, shown.width || LEAST.width));
+    const height = Math.max(bottom - top + MARGIN, Math.min(LEAST.height, shown.height || LEAST.height));
     this.look((left + right) / 2 - width / 2, (top + bottom) / 2 - height / 2, width, height);
   }
 
@@ -279,48 +263,26 @@ export class Drawing {
     const { width, height } = this.svg.getBoundingClientRect();
     return Math.max(this.box.width / width, this.box.height / height);
   }
-
-  /** The picture as a file of its own: styles become attributes, and the words below it are written into it. */
+  /** The picture as the text of a file, and as a bitmap, with these words below it. */
   standalone(words = []) {
-    const { x, y, width, height } = this.box;
-    const lines = words.flatMap((text) => wrap(text, Math.floor(width / 6.4)));
-    const full = height + 20 * lines.length + 16;
-    const copy = this.svg.cloneNode(true);
-    const styled = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-family", "font-weight", "text-anchor"];
-    const mine = [...this.svg.querySelectorAll("*")];
-    [...copy.querySelectorAll("*")].forEach((element, i) => {
-      const computed = getComputedStyle(mine[i]);
-      for (const name of styled) if (computed.getPropertyValue(name)) element.setAttribute(name, computed.getPropertyValue(name));
-      element.removeAttribute("class");
-    });
-    copy.querySelectorAll("[stroke='rgba(0, 0, 0, 0)']").forEach((hit) => hit.remove());
-    const colours = getComputedStyle(this.element);
-    const text = lines.map((line, i) =>
-      s("text", { x: x + 10, y: y + height + 20 * (i + 1), "font-size": 13, "font-family": "sans-serif", fill: colours.color }, line),
-    );
-    copy.prepend(s("rect", { x, y, width, height: full, fill: opaque(this.element) }));
-    copy.append(...text);
-    for (const [name, value] of Object.entries({ viewBox: `${x} ${y} ${width} ${full}`, width, height: full })) copy.setAttribute(name, value);
-    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-    copy.removeAttribute("class");
-    return { text: new XMLSerializer().serializeToString(copy), width, height: full };
+    return standalone(this.svg, this.box, words);
   }
 
-  /** The same as a bitmap, twice as large. */
-  async bitmap(words) {
-    const { text, width, height } = this.standalone(words);
-    const url = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
-    try {
-      const image = new Image();
-      image.src = url;
-      await image.decode();
-      const canvas = h("canvas", { width: Math.round(2 * width), height: Math.round(2 * height) });
-      canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-      return await new Promise((done) => canvas.toBlob(done, "image/png"));
-    } finally {
-      URL.revokeObjectURL(url);
-    }
+  bitmap(words = []) {
+    return bitmap(this.svg, this.box, words);
   }
+}
+
+/** The least and greatest coordinates of points. */
+function extent(points) {
+  const box = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
+  for (let i = 0; i < points.length; i += 2) {
+    box.left = Math.min(box.left, points[i]);
+    box.right = Math.max(box.right, points[i]);
+    box.top = Math.min(box.top, points[i + 1]);
+    box.bottom = Math.max(box.bottom, points[i + 1]);
+  }
+  return points.length ? box : { left: 0, right: 0, top: 0, bottom: 0 };
 }
 
 /** How far lines that join the same two nodes are moved aside, by line. */
@@ -339,22 +301,4 @@ function parallel(lines, ends) {
     });
   }
   return shift;
-}
-
-function wrap(text, columns) {
-  const lines = [""];
-  for (const word of text.split(" ")) {
-    if (lines.at(-1) && lines.at(-1).length + word.length + 1 > columns) lines.push(word);
-    else lines[lines.length - 1] += (lines.at(-1) ? " " : "") + word;
-  }
-  return lines;
-}
-
-/** The colour behind an element. */
-function opaque(element) {
-  for (let at = element; at; at = at.parentElement) {
-    const colour = getComputedStyle(at).backgroundColor;
-    if (colour && colour !== "rgba(0, 0, 0, 0)") return colour;
-  }
-  return "white";
 }

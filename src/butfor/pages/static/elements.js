@@ -41,6 +41,13 @@ export function short(number) {
   return Number.isInteger(number) ? String(number) : String(Number(number.toPrecision(4)));
 }
 
+const collator = new Intl.Collator("en", { numeric: true });
+
+/** Words by the alphabet, numbers in them by size. */
+export function inOrder(a, b) {
+  return collator.compare(a, b);
+}
+
 /** A prediction in words: 'motif' (0.92). */
 export function predicted(prediction) {
   return prediction.number === undefined ? prediction.name : `${prediction.name} (${prediction.number.toFixed(2)})`;

@@ -6,7 +6,7 @@ const ROUNDS = 30;
 // Components that no path joins are this much further apart than the largest distance within one.
 const APART = 1.5;
 // Nodes are pushed apart until they are this far from each other, in lengths of an edge.
-const CLEARANCE = 0.62;
+export const CLEARANCE = 0.62;
 
 /** Neighbours of each node. `ends` holds two positions for each line. */
 export function adjacency(count, ends) {

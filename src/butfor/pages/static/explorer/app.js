@@ -1,6 +1,7 @@
 // The explorer: look at a target, edit its graph by hand, watch the prediction follow, and find the fewest edits.
 import { h, count, put, save } from "../elements.js";
-import { Drawing, legendList } from "../drawing.js";
+import { Drawing } from "../drawing.js";
+import { legendList } from "../legend.js";
 import { History, SHOWN, TargetView, keyOf, noRules } from "./state.js";
 import { AddPanel, EdgesPanel, EditsPanel, FeaturesPanel, PredictionPanel, SearchPanel } from "./panels.js";
 
