@@ -12,7 +12,9 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
+import socket
 import threading
+from contextlib import suppress
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -86,6 +88,28 @@ class _Http(ThreadingHTTPServer):
         self.token: str | None = secrets.token_urlsafe(32)
         self.secret = secrets.token_urlsafe(32)
         self.lock = threading.Lock()
+        self.connections: set[socket.socket] = set()
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """Accept a connection."""
+        connection, address = super().get_request()
+        with self.lock:
+            self.connections.add(connection)
+        return connection, address
+
+    def shutdown_request(self, request: Any) -> None:
+        """End a connection."""
+        with self.lock:
+            self.connections.discard(request)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        """End all connections: a browser keeps them, and would be answered on them."""
+        super().server_close()
+        with self.lock:
+            for connection in self.connections:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
 
     @property
     def origin(self) -> str:

@@ -3,6 +3,8 @@
 // generator of our own, so that the same graph gives the same picture.
 
 const ROUNDS = 30;
+// If this share of the nodes was placed before, these hardly move.
+const STEADY = 0.8;
 // Components that no path joins are this much further apart than the largest distance within one.
 const APART = 1.5;
 // Nodes are pushed apart until they are this far from each other, in lengths of an edge.
@@ -38,7 +40,7 @@ export function hops(lists, sources) {
 
 /**
  * Two coordinates for each node, in lengths of an edge.
- * `known` may hold coordinates of nodes that were placed before, by position: they hardly move.
+ * `known` may hold coordinates of nodes that were placed before, by position: they stay near them.
  */
 export function layout(count, ends, targets, known = new Map()) {
   if (count === 0) return new Float64Array(0);
@@ -58,7 +60,8 @@ export function layout(count, ends, targets, known = new Map()) {
   }
   for (const [node, point] of known) points.set(point, 2 * node);
   if (known.size) settle(lists, points, known);
-  descend(points, pairs, known);
+  // Where much is new, what was there moves too.
+  descend(points, pairs, known.size >= STEADY * count ? known : new Map());
   push(points, count);
   return points;
 }

@@ -10,8 +10,10 @@ const PAUSE = 200;
 
 /** Ask the server of this page. */
 async function post(verb, body) {
-  const reply = await fetch("/api", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ verb, ...body }) });
-  const answer = await reply.json().catch(() => ({ error: "The explorer does not answer; was it ended?" }));
+  const sent = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ verb, ...body }) };
+  const reply = await fetch("/api", sent).catch(() => null);
+  const answer = await reply?.json().catch(() => null);
+  if (!answer) throw new Error("The explorer does not answer; was it ended?");
   if (!reply.ok) throw new Error(answer.error);
   return answer;
 }
@@ -93,13 +95,15 @@ export function explorer(place, opened, ask = post) {
     button("Save", keep), button("Load", () => file.click()), file,
     button("Result as JSON", exportJson), button("Picture as SVG", () => save(`${fileName()}.svg`, new Blob([drawing.standalone(inWords()).text], { type: "image/svg+xml" }))),
     button("Picture as PNG", async () => save(`${fileName()}.png`, await drawing.bitmap(inWords())))));
-  const root = h("div", { class: "explorer", keydown: keys },
+  const root = h("div", { class: "explorer" },
     h("header", { class: "top" }, h("h1", {}, opened.title), many ? chooser : null),
     message,
     h("main", {},
       h("section", { class: "picture", "aria-label": "Picture" }, drawing.element, legend, caption, selection),
       h("div", { class: "side" }, panels.prediction.element, panels.edits.element, panels.search.element, panels.edges.element, panels.add.element, panels.features.element, files)));
   put(place, root);
+  // In a notebook, keys that are pressed elsewhere belong to the notebook.
+  (ask === post ? document : root).addEventListener("keydown", keys);
   put(caption, "Preparing the model and the graph …");
   load();
 

@@ -85,8 +85,8 @@ export class TargetView {
   }
 
   /**
-   * The part that is drawn: the target, the edits and the ways from them to the target, neighbours of unfolded nodes,
-   * and then what is nearest. `lines` and `nodes` say which these are.
+   * The part that is drawn: the target, the edits and the ways from them to the target, what is nearest, and the
+   * neighbours of unfolded nodes. `lines` and `nodes` say which these are.
    */
   excerpt(chosen, unfolded, limit) {
     const shown = new Set(this.scene.targets);
@@ -96,16 +96,16 @@ export class TargetView {
     };
     for (let line = 0; line < this.lineCount; line++) if (chosen.has(this.lines.edit[line])) this.ends(line).forEach(add);
     for (const { edit, node } of this.changes) if (chosen.has(edit) && node >= 0) add(node);
-    this.nodeKeys.forEach((key, node) => {
-      if (!unfolded.includes(key)) return;
-      add(node);
-      this.lists[node].forEach((other) => shown.add(other));
-    });
     const order = this.distance.map((distance, node) => [distance, node]).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
     for (const [, node] of order) {
       if (shown.size >= limit) break;
       shown.add(node);
     }
+    this.nodeKeys.forEach((key, node) => {
+      if (!unfolded.includes(key)) return;
+      add(node);
+      this.lists[node].forEach((other) => shown.add(other));
+    });
     const nodes = [...shown].sort((a, b) => a - b);
     const place = new Map(nodes.map((node, i) => [node, i]));
     const lines = [];
