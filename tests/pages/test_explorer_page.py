@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from butfor.pages.explorer import Explorer
 
 pytestmark = pytest.mark.browser
+# The first view loads kernels, and machines are busy.
+expect.set_options(timeout=60_000)
 
 
 @pytest.fixture
