@@ -26,6 +26,7 @@ from .methods import KeepEgo as KeepEgo
 from .methods import RandomPerturbation as RandomPerturbation
 from .methods import RemoveEgo as RemoveEgo
 from .methods import RemoveSubgraph as RemoveSubgraph
+from .models.example_model import example as example
 from .pages.explore import explore as explore
 from .pages.report import report as report
 from .pages.widget import widget as widget
