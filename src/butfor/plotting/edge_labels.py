@@ -54,7 +54,7 @@ def _values(graph: Graph, excerpt: Excerpt, attribute: str, lines: NDArray[np.in
     order = np.argsort(columns)
     at = np.searchsorted(columns[order], mine)
     found: dict[int, dict[str, None]] = {}
-    for place, column, row in zip(at, mine, which, strict=True):
+    for column, place, row in sorted(zip(mine, at, which, strict=True)):
         # In a graph of several types, not every relation need have the attribute.
         if place < len(order) and columns[order[place]] == column:
             # Copies of an edge, and its two directions, mostly have the same value.

@@ -21,6 +21,9 @@ __all__ = ["ADD", "OTHER", "PREDICTED", "REMOVE", "Excerpt", "adjacency"]
 # The role of a line that is no edge: the link that is explained.
 PREDICTED = 3
 
+# Where edits and the ways to them are fewer nodes than this, so many are shown: with more, none of them can be read.
+READABLE = 100
+
 # Changed features are noted beside at most NOTED nodes, in at most LINES lines each.
 LINES, NOTED = 3, 6
 
@@ -102,7 +105,7 @@ class Excerpt:
             notes=_notes(result, position[around.changed]),
             all_nodes=max(size, result.nodes),
             all_edges=max(num_edges, result.edges),
-            is_cut=size > max_nodes,
+            is_cut=len(shown) < size,
         )
 
     @property
@@ -137,7 +140,8 @@ def _chosen(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """At most ``count`` nodes, in order: the ends of edits, the ways from there to the targets, and what is nearest.
 
-    If the ends and ways alone are too many, only the nearest nodes. In a whole graph, the nodes nearest the ends.
+    What is nearest fills the picture up to `READABLE` nodes. If the ends and ways alone are too many, only the nearest
+    nodes. In a whole graph, the nodes nearest the ends.
     Returned with them: for each node on a way to a target the next one, -1 for all others.
     """
     joined = adjacency(num_nodes, pairs)
@@ -153,12 +157,13 @@ def _chosen(
             node = parent[node]
     if not len(targets):
         next_one[:] = -1
+    needed[roots] = True
+    count = min(count, max(READABLE, int(needed.sum())))
     if num_nodes <= count:
         return np.arange(num_nodes), next_one
     to_end = np.zeros(num_nodes)
     if len(ends):
         to_end = csgraph.dijkstra(joined, indices=ends, unweighted=True, min_only=True)
-    needed[roots] = True
     first = needed if needed.sum() <= count else np.zeros(num_nodes, dtype=bool)
     near = [to_end, hops] if len(targets) else [hops, to_end]
     order = np.lexsort([np.arange(num_nodes), *near, ~first])

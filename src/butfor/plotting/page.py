@@ -83,7 +83,7 @@ def _left_out(result: Counterfactual, excerpt: Excerpt) -> str:
     ]
     parts = [f"{total - shown} of {total} {what}" for shown, total, what in counted if shown < total]
     near = "the target" if len(excerpt.targets) else "the edits" if result.edits else "the node with the most edges"
-    why = f", the farthest from {near}" if excerpt.is_cut else ": no edge that was made leads there"
+    why = f", the farthest from {near}" if excerpt.is_cut else ": only edges that were not added lead there"
     return f"Not shown: {' and '.join(filter(None, [', '.join(parts[:-1]), parts[-1]]))}{why}."
 
 

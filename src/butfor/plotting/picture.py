@@ -43,8 +43,6 @@ __all__ = ["checked_path", "draw", "save"]
 
 FORMATS = ("png", "svg", "pdf")
 
-# So many nodes are shown at most.
-MAX_NODES = 100
 # Up to this many nodes, all of them show their ids. Otherwise only the target and the nodes of edits do; if there are
 # more than this many of those, only the target.
 NAMED = 60
@@ -58,7 +56,7 @@ def draw(
     appearance: Appearance,
     *,
     path: str | os.PathLike[str] | None = None,
-    max_nodes: int = MAX_NODES,
+    max_nodes: int = 200,
     edge_labels: str | None = None,
     has_words: bool = True,
 ) -> Figure:
@@ -66,9 +64,9 @@ def draw(
 
     Nodes are coloured by the class predicted for them on the intact graph. Where there are several node types their
     shapes are those of their types, and colours too if no classes are predicted for nodes.
-    If the neighbourhood has more than ``max_nodes`` nodes, only the nodes of edits, the ways from them to the target
-    and the nodes nearest it are shown, and the caption says what is left out. Where there are many nodes, those that
-    are neither edited nor on such a way are faint. The same result gives the same picture.
+    Of a large neighbourhood only the nodes of edits, the ways from them to the target and some nodes nearest it are
+    shown, and the caption says what is left out. Where there are many nodes, those that are neither edited nor on such
+    a way are faint. The same result gives the same picture.
 
     Args:
         result: what to draw.
@@ -227,11 +225,11 @@ def _draw_lines(axes: Axes, lines: NDArray[np.float64], excerpt: Excerpt, is_fai
         # A white rim sets edited edges apart from the lines they cross.
         rim = LineCollection(list(lines[edited]), color="white", linewidth=5.4 - 3 * edit_crowding, zorder=2)
         axes.add_collection(rim)
-    leads = excerpt.leading[excerpt.role == OTHER]
+    leads = excerpt.leading[excerpt.role == OTHER] & is_faint
     thin, strength = 1.1 - 0.6 * crowding, (1 - 0.45 * crowding) * (FADED if is_faint else 1)
     quiet: dict[str, Any] = {
-        "linewidth": np.where(leads & is_faint, 1.4, thin),
-        "alpha": np.where(leads & is_faint, 1.0, strength),
+        "linewidth": [1.4 if is_leading else thin for is_leading in leads] or thin,
+        "alpha": [1.0 if is_leading else strength for is_leading in leads] or strength,
     }
     width, head = 3 - 1.8 * edit_crowding, 9 - 4 * edit_crowding
     for name, role, colour, layer, look, size in (

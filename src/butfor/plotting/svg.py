@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from io import BytesIO
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["inline_svg"]
 
-SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 # What matplotlib says of all elements in a style sheet, which in a page would hold for the whole page.
 STYLE = "stroke-linejoin: round; stroke-linecap: butt; max-width: 100%; height: auto; border-radius: 6px"
 
@@ -25,37 +26,34 @@ def inline_svg(figure: Figure, name: str) -> str:
     """
     import matplotlib
 
-    salt = hashlib.sha256(name.encode()).hexdigest()[:12]
     file = BytesIO()
     # Letters are drawn as shapes: the widths that everything was placed by are those of matplotlib's own font.
-    with matplotlib.rc_context({"svg.hashsalt": salt, "svg.fonttype": "path"}):
+    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
         figure.savefig(file, format="svg", metadata={"Date": None})
     root = ElementTree.fromstring(file.getvalue())
-    _clean(root)
-    salt = hashlib.sha256(ElementTree.tostring(root)).hexdigest()[:12]
-    _rename(root, salt)
-    root.set("role", "img")
-    root.set("aria-label", name)
-    root.set("style", STYLE)
-    ElementTree.register_namespace("", SVG)
-    ElementTree.register_namespace("xlink", XLINK)
+    for element in list(root.iter()):
+        for child in list(element):
+            if child.tag in (f"{SVG}metadata", f"{SVG}style"):
+                element.remove(child)
+        element.tag = element.tag.removeprefix(SVG)
+        element.attrib = {key.removeprefix(XLINK): value for key, value in element.attrib.items()}
+    # matplotlib's own ids contain addresses in memory, and differ each time.
+    _rename(root, "")
+    _rename(root, hashlib.sha256(ElementTree.tostring(root)).hexdigest()[:12])
+    root.attrib |= {"xmlns": SVG.strip("{}"), "role": "img", "aria-label": name, "style": STYLE}
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def _clean(root: ElementTree.Element) -> None:
-    """Leave out what is about the file and not about the picture."""
-    for parent in list(root.iter()):
-        for child in list(parent):
-            if child.tag in (f"{{{SVG}}}metadata", f"{{{SVG}}}style"):
-                parent.remove(child)
-
-
-def _rename(root: ElementTree.Element, salt: str) -> None:
+def _rename(root: ElementTree.Element, prefix: str) -> None:
+    """Number the ids that are referred to, and leave out the others."""
+    text = ElementTree.tostring(root, encoding="unicode")
+    referred = dict.fromkeys(one or other for one, other in re.findall(r' href="#([^"]+)"|url\(#([^)]+)\)', text))
+    ids = {old: f"{prefix}-{number}" for number, old in enumerate(referred)}
     for element in root.iter():
+        if (own := element.attrib.pop("id", None)) in ids:
+            element.set("id", ids[own])
         for key, value in element.attrib.items():
-            if key == "id":
-                element.set(key, f"{salt}-{value}")
-            elif key == f"{{{XLINK}}}href" and value.startswith("#"):
-                element.set(key, f"#{salt}-{value[1:]}")
-            elif "url(#" in value:
-                element.set(key, value.replace("url(#", f"url(#{salt}-"))
+            if key == "href":
+                element.set(key, f"#{ids[value[1:]]}")
+            elif value.startswith("url(#"):
+                element.set(key, f"url(#{ids[value[5:-1]]})")
