@@ -31,6 +31,15 @@ def test_show_in_words_and_as_a_picture(results: Path, trained: Path, tmp_path: 
     assert f"the picture is in {picture}" in capsys.readouterr().out
 
 
+def test_a_picture_with_edge_labels(rings: Path, tmp_path: Path, refused: Refused) -> None:
+    show = ["show", str(rings / "done.jsonl"), "--node", "1", "--edge-labels", "edge_weight"]
+    picture = tmp_path / "node.svg"
+    drawn = [*show, "--checkpoint", str(rings / "run"), "--out", str(picture)]
+    refused(drawn, "edge_labels names the edge attribute 'edge_weight', which this graph has not")
+    assert not picture.exists()
+    refused(show, "--edge-labels is for a picture: give --out FILE too")
+
+
 def test_show_all_sentences(results: Path, capsys: Capture) -> None:
     assert main(["show", str(results)]) == 0
     assert capsys.readouterr().out.splitlines() == [str(item) for item in read_results(results)]

@@ -60,6 +60,8 @@ class Pen:
         self.points = flat[:, 0] + 1j * flat[:, 1]
         self.letter = float(np.clip(LETTER * self.unit, SMALLEST, LARGEST))
         self.font = FontProperties(family=FONT)
+        # Where letters are, and half their width and height.
+        self.letters: list[tuple[complex, complex]] = []
         self._measure = TextToPath().get_text_width_height_descent
         # A carbon without bonds has a label: there is no corner to show it.
         self.named = [symbol != "C" or not others for symbol, others in zip(sketch.symbols, sketch.near, strict=True)]
@@ -177,7 +179,7 @@ class Pen:
         """How far from the middle of an atom a bond in this direction begins."""
         if not self.named[atom]:
             return 0.0
-        half = complex(self._width(self.sketch.symbols[atom], self.letter) / 2, 0.37 * self.letter)
+        half = self._half(self.sketch.symbols[atom], self.letter)
         pad = 0.16 * self.letter + 0.4
         edge = min((half.real + pad) / max(abs(along.real), 1e-9), (half.imag + pad) / max(abs(along.imag), 1e-9))
         return min(edge, 0.42 * self.unit)
@@ -191,21 +193,29 @@ class Pen:
         if self.named[atom]:
             name = name.removeprefix(symbol) or name
         here, size = self.points[atom], float(np.clip(0.6 * self.letter, 5.0, 8.0))
-        own = complex(self._width(symbol, self.letter), 0.74 * self.letter) / 2 if self.named[atom] else 0j
-        half = complex(self._width(name, size), 0.74 * size) / 2
+        half = self._half(name, size)
+        letters, halves = np.array([place for place, _ in self.letters] or [np.inf]), [half for _, half in self.letters]
 
         def covered(spot: complex) -> int:
-            off = dots - here - spot
-            return int(((np.abs(off.real) < half.real + 1.5) & (np.abs(off.imag) < half.imag + 1.5)).sum())
+            on_bonds = _meets(dots - here - spot, half)
+            return int(on_bonds.sum() + 100 * _meets(letters - here - spot, half + np.array(halves or [0j])).sum())
 
         # On ellipses around the atom, the nearest first.
         turns = np.exp(1j * np.pi * np.arange(24) / 12)
+        own = self._half(symbol, self.letter) if self.named[atom] else 0j
         reach = [own + half + gap * (1 + 1j) for gap in (2.5, 5.0, 8.0)]
         spots = [complex(far.real * turn.real, far.imag * turn.imag) for far in reach for turn in turns]
         spot = min(spots, key=lambda spot: (covered(spot), -round(self._room(here, spot, taken), 2)))
-        there = here + spot
-        look: dict[str, Any] = {"family": FONT, "ha": "center", "va": "center_baseline", **plain(INK)}
-        self.axes.text(there.real, there.imag, name, size=size, zorder=7, gid="name", **look)
+        look = {"family": FONT, "ha": "center", "va": "center_baseline", **plain(INK)}
+        self._write(here + spot, name, size, gid="name", **look)
+
+    def _write(self, place: complex, words: str, size: float, **look: Any) -> None:
+        self.axes.text(place.real, place.imag, words, size=size, zorder=6, **look)
+        self.letters.append((place, self._half(words, size)))
+
+    def _half(self, words: str, size: float) -> complex:
+        """Half the width and the height of some letters."""
+        return complex(self._width(words, size), 0.74 * size) / 2
 
     def _label(self, atom: int) -> list[complex]:
         """Write the symbol of an atom, its hydrogens on a free side, and its charge away from the bonds.
@@ -217,7 +227,7 @@ class Pen:
         here, size = self.points[atom], self.letter
         look = {"family": FONT, "ha": "center", "va": "center_baseline", **plain(ELEMENTS.get(symbol, INK))}
         lines = [self.points[other] - here for other in self.sketch.near[atom]]
-        self.axes.text(here.real, here.imag, symbol, size=size, zorder=6, gid="atom", **look)
+        self._write(here, symbol, size, gid="atom", **look)
         if count:
             words = "H" + ("" if count == 1 else "".join(chr(0x2080 + int(digit)) for digit in str(count)))
             beside = (self._width(symbol, size) + self._width(words, size)) / 2
@@ -226,16 +236,13 @@ class Pen:
                 spots.reverse()  # H₂O, but NH₃
             spot = max(spots, key=lambda spot: (round(self._room(here, spot, lines), 2), -spots.index(spot)))
             lines.append(spot)
-            there = here + spot
-            self.axes.text(there.real, there.imag, words, size=size, zorder=6, gid="hydrogens", **look)
+            self._write(here + spot, words, size, gid="hydrogens", **look)
         if charge:
             reach = 0.5 * self._width(symbol, size) + 0.36 * size
             spots = [reach * np.exp(1j * np.pi * turn / 4) for turn in (1, 3, -1, -3, 2, -2, 0, 4)]
             spot = max(spots, key=lambda spot: round(min(1.2, *(self._angle(spot, line) for line in lines)), 1))
-            there = here + spot
-            words = "+" if charge > 0 else "−"
             lines.append(spot)
-            self.axes.text(there.real, there.imag, words, size=0.72 * size, zorder=6, gid="charge", **look)
+            self._write(here + spot, "+" if charge > 0 else "−", 0.72 * size, gid="charge", **look)
         return lines
 
     def _room(self, here: complex, spot: complex, lines: Sequence[complex]) -> float:
@@ -248,3 +255,12 @@ class Pen:
     @staticmethod
     def _angle(first: complex, second: complex) -> float:
         return float(abs(np.angle(first * second.conjugate())))
+
+
+def _meets(off: NDArray[np.complex128], half: complex | NDArray[np.complex128]) -> NDArray[np.bool_]:
+    """Which of the boxes that are so far apart, of this half width and height together, come close to each other."""
+    clear = 1.5
+    sides = np.asarray(half)
+    width, height = sides.real + clear, sides.imag + clear
+    near: NDArray[np.bool_] = (np.abs(off.real) < width) & (np.abs(off.imag) < height)
+    return near
