@@ -14,6 +14,7 @@ from butfor.boundary.printable import printable
 from butfor.boundary.reading import check_file, reading
 from butfor.errors import StoreError
 from butfor.result.lines import read_lines
+from butfor.result.result_list import ResultList
 from butfor.result.table import to_frame, to_html
 from butfor.runs.folder import read_manifest, shard_paths
 from butfor.runs.shards import read_shard
@@ -76,10 +77,10 @@ class Results(Sequence["Counterfactual"]):
     @overload
     def __getitem__(self, position: int) -> Counterfactual: ...
     @overload
-    def __getitem__(self, position: slice) -> list[Counterfactual]: ...
-    def __getitem__(self, position: int | slice) -> Counterfactual | list[Counterfactual]:
+    def __getitem__(self, position: slice) -> ResultList: ...
+    def __getitem__(self, position: int | slice) -> Counterfactual | ResultList:
         if isinstance(position, slice):
-            return [self[number] for number in range(*position.indices(len(self)))]
+            return ResultList(self[number] for number in range(*position.indices(len(self))))
         if position < 0:
             position += len(self)
         for result in islice(self, max(position, 0), None):
