@@ -36,6 +36,7 @@ from .problem.listener import Listener as Listener
 from .problem.listener import SearchState as SearchState
 from .problem.target import Pair as Pair
 from .result.counterfactual import Counterfactual as Counterfactual
+from .result.result_list import ResultList as ResultList
 from .result.status import Prediction as Prediction
 from .result.status import Status as Status
 from .runs.results import load_results as load_results

@@ -30,6 +30,7 @@ from butfor.problem.target import as_targets, target_nodes
 from butfor.result.assemble import Provenance
 from butfor.result.context import PlotContext
 from butfor.result.otherwise import is_without_answer, with_otherwise
+from butfor.result.result_list import ResultList
 from butfor.result.unsearched import failed
 from butfor.spread import Search, spread
 
@@ -156,7 +157,7 @@ class Session:
         listener: Listener | None = ...,
         jobs: int = ...,
         executor: Executor | None = ...,
-    ) -> list[Counterfactual]: ...
+    ) -> ResultList: ...
 
     def explain(
         self,
@@ -169,7 +170,7 @@ class Session:
         listener: Listener | None = None,
         jobs: int = 1,
         executor: Executor | None = None,
-    ) -> Counterfactual | list[Counterfactual]:
+    ) -> Counterfactual | ResultList:
         """What would have to change for the model to predict something else for these targets?
 
         Args:
@@ -185,7 +186,7 @@ class Session:
             executor: where to search instead, such as ``butfor.Ray()``.
 
         Returns:
-            One result for one target; for several, a list in their order.
+            One result for one target; for several, a list in their order, which shows itself as a table in a notebook.
 
         Raises:
             InputError: a target is not in the graph or of another kind than the session is about.
@@ -205,14 +206,14 @@ class Session:
         seed: int = 0,
         progress: bool = False,
         **where: Any,
-    ) -> list[Counterfactual]:
+    ) -> ResultList:
         """The results of a list of targets, in their order."""
         one_by_one = len(targets) == 1 and chosen_executor(where.get("jobs", 1), where.get("executor")) is None
         with live_line(progress and one_by_one and where.get("listener") is None) as line:
             where = where if line is None else {**where, "listener": line}
             stream = self.stream(targets, method, budget=budget, seed=seed, **where)
             results = dict(shown(stream, len(targets), progress if line is None else False))
-        return [results[position] for position in range(len(targets))]
+        return ResultList(results[position] for position in range(len(targets)))
 
     def stream(
         self,

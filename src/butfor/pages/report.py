@@ -15,7 +15,7 @@ from butfor.errors import InputError
 from butfor.pages.assets import page
 from butfor.pages.records import record_of
 from butfor.pages.scene import Legend
-from butfor.plotting.plot import context_of
+from butfor.result.recovered import context_of
 from butfor.version import __version__
 
 if TYPE_CHECKING:
@@ -146,5 +146,5 @@ class _Contexts:
         else:
             raise InputError(f"{result.target_name} is not among the {len(self.data)} graphs that were given")
         if id(data) not in self._known:
-            self._known[id(data)] = context_of(result, self.model, data)
+            self._known[id(data)] = context_of(result, data, self.model, "report")
         return self._known[id(data)]
