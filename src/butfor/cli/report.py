@@ -42,12 +42,7 @@ def report(
     found = read_with_notes(results)
     if not found:
         raise StoreError(f"{results} holds no results")
-    subject = None
-    if source is not None and source.names_model:
-        from butfor.cli.provenance import check_provenance
-
-        subject = source.read()
-        check_provenance(results, found, subject)
+    subject = None if source is None else source.read()
     graphs = None if subject is None else subject.graphs
     write(
         found,

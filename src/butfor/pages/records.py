@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +74,10 @@ def prediction_of(prediction: Prediction) -> dict[str, Any]:
     """A prediction as plain data."""
     number = prediction.probability if prediction.value is None else prediction.value
     name = printable(prediction.name)
-    return {"name": name} if number is None else {"name": name, "number": round(number + 0.0, 4)}
+    # JSON knows no infinite numbers.
+    if number is None or not math.isfinite(number):
+        return {"name": name}
+    return {"name": name, "number": round(number + 0.0, 4)}
 
 
 def _edit(edit: Edit, result: Counterfactual) -> dict[str, Any]:

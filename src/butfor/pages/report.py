@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from tqdm import tqdm
 from butfor.boundary.atomic import atomic_write
 from butfor.boundary.printable import printable
 from butfor.errors import InputError
+from butfor.graph.fingerprint import graph_fingerprint, model_fingerprint
 from butfor.pages.assets import page
 from butfor.pages.records import record_of
 from butfor.pages.scene import Legend
@@ -61,7 +63,7 @@ def report(
         The path.
 
     Raises:
-        InputError: the file exists or cannot be written, there are no results, or they are of another graph.
+        InputError: the file exists or cannot be written, there are no results, or they are of another graph or model.
 
     Example:
         >>> import butfor
@@ -71,6 +73,8 @@ def report(
         >>> butfor.report(results, "report.html")
     """
     file = check_page(Path(path), replace)
+    if (data is None) != (model is None):
+        raise InputError(f"the {'graph' if model is None else 'model'} is given alone; give the model and the graph")
     contexts, legend = _Contexts(data, model), Legend()
     records: list[dict[str, Any]] = []
     # tqdm takes a semaphore even for a bar that is not shown.
@@ -88,7 +92,7 @@ def report(
         "legend": legend.plain,
         "results": records,
     }
-    write_page(file, page("report", title, content, policy_in_page=True))
+    write_page(file, page("report", printable(title), content, policy_in_page=True))
     return file
 
 
@@ -103,7 +107,7 @@ def check_page(path: Path, replace: bool) -> Path:
     if not path.parent.is_dir():
         raise InputError(f"cannot write {path}: there is no folder {path.parent}")
     if path.exists() and not (replace and path.is_file()):
-        raise InputError(f"{path} exists already; choose another file, or allow that it is replaced")
+        raise InputError(f"{path} exists already; choose another file, or replace it (--force, replace=True)")
     return path
 
 
@@ -124,6 +128,12 @@ class _Contexts:
     model: nn.Module | None
     notes: dict[str, None] = field(default_factory=dict)
     _known: dict[int, PlotContext] = field(default_factory=dict)
+    _graph_ids: dict[int, str] = field(default_factory=dict)
+
+    @cached_property
+    def _model_id(self) -> str:
+        assert self.model is not None
+        return model_fingerprint(self.model)
 
     def of(self, result: Counterfactual) -> PlotContext | None:
         """None where the graph is not known."""
@@ -145,6 +155,15 @@ class _Contexts:
             data = self.data[result.target]
         else:
             raise InputError(f"{result.target_name} is not among the {len(self.data)} graphs that were given")
+        if id(data) not in self._graph_ids:
+            self._graph_ids[id(data)] = graph_fingerprint(data)
+        ids = ("graph", result.graph_id, self._graph_ids[id(data)]), ("model", result.model_id, self._model_id)
+        for what, theirs, ours in ids:
+            if theirs != ours:
+                raise InputError(
+                    f"the result of {result.target_name} is of another {what} ({theirs} instead of {ours}); "
+                    f"give the {what} that was explained"
+                )
         if id(data) not in self._known:
             self._known[id(data)] = context_of(result, data, self.model, "report")
         return self._known[id(data)]

@@ -128,6 +128,7 @@ export class Table {
     if (top < this.element.scrollTop) this.element.scrollTop = top;
     if (top + 3 * ROW > this.element.scrollTop + this.element.clientHeight) this.element.scrollTop = top + 3 * ROW - this.element.clientHeight;
     this.pick(this.rows[next]);
+    this.body.querySelector(".chosen").scrollIntoView({ block: "nearest" });
   }
 }
 
