@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from butfor.pages.assets import MODULES, STYLES, _read, data_block, page, policy, script, style
+from butfor.pages.assets import MODULES, STYLES, _read, data_block, page, page_policy, script, style
 from page_runs import NASTY
 
 
@@ -56,7 +56,7 @@ def test_the_policy_allows_what_is_in_the_page_and_nothing_else() -> None:
     assert f"style-src 'sha256-{digest(look)}';" in stated
     assert stated.startswith("default-src 'none'; ")
     assert "unsafe" not in stated
-    assert stated == policy(code, look)
+    assert stated == page_policy("report")
     assert "Content-Security-Policy" not in page("report", "A title", {})
     assert not re.search(r"https?://(?!www\.w3\.org/)", text)
 

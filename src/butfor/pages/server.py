@@ -84,11 +84,11 @@ class _Http(ThreadingHTTPServer):
     page: str
 
     def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
         self.token: str | None = secrets.token_urlsafe(32)
         self.secret = secrets.token_urlsafe(32)
         self.lock = threading.Lock()
         self.connections: set[socket.socket] = set()
+        super().__init__(*arguments)  # which closes what could not be opened
 
     def get_request(self) -> tuple[socket.socket, Any]:
         """Accept a connection."""
