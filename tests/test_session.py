@@ -139,3 +139,21 @@ def test_the_former_explainer_still_works_and_is_told() -> None:
     expected = butfor.explain(model, data, [0, 1], butfor.Greedy(), budget=Budget(50), seed=1)
     assert [result for _, result in former.stream([0, 1])] == expected
     assert former.one(0) == expected[0]
+
+
+def test_another_question_about_the_same_model_and_graph() -> None:
+    model, data = random_problem(1, nodes=30, density=0.08)
+    counting = Runs(model, 30)
+    session = butfor.prepare(counting, data)
+    before = counting.whole
+    goal, space = butfor.Goal(wanted=1), butfor.EditSpace(protected=[session.graph.edge_index[:, 0].tolist()])
+    other = session.asking(goal, space)
+    assert counting.whole == before
+    assert (other.goal, other.space) == (goal, space)
+    assert session.asking().goal == session.goal
+    anew = butfor.prepare(model, data, goal=goal, space=space)
+    assert butfor.prepare(model, data).asking(goal, space).explain([0, 3]) == anew.explain([0, 3])
+    with pytest.raises(InputError, match="class 99 is wanted"):
+        session.asking(butfor.Goal(wanted=99))
+    with pytest.raises(InputError, match="another threshold"):
+        session.asking(butfor.Goal(threshold=1.0))

@@ -26,10 +26,17 @@ from .methods import KeepEgo as KeepEgo
 from .methods import RandomPerturbation as RandomPerturbation
 from .methods import RemoveEgo as RemoveEgo
 from .methods import RemoveSubgraph as RemoveSubgraph
+from .models.example_model import example as example
+from .pages.explore import explore as explore
+from .pages.report import report as report
+from .pages.widget import widget as widget
 from .problem.budget import Budget as Budget
 from .problem.goal import Goal as Goal
+from .problem.listener import Listener as Listener
+from .problem.listener import SearchState as SearchState
 from .problem.target import Pair as Pair
 from .result.counterfactual import Counterfactual as Counterfactual
+from .result.result_list import ResultList as ResultList
 from .result.status import Prediction as Prediction
 from .result.status import Status as Status
 from .runs.results import load_results as load_results

@@ -13,10 +13,12 @@ from butfor.errors import InputError
 from butfor.executors import chosen_executor
 from butfor.graph.stores import from_stores, is_stores
 from butfor.graphs import Graphs
+from butfor.live import shown
 from butfor.methods import Exact
 from butfor.problem.builder import MAX_EDGES
 from butfor.problem.target import Pair, as_targets, task_of
-from butfor.session import Session, check_settings, shown
+from butfor.result.result_list import ResultList
+from butfor.session import Session, check_settings
 from butfor.spread import Search, spread
 
 if TYPE_CHECKING:
@@ -77,7 +79,7 @@ def explain(
     progress: bool = ...,
     jobs: int = ...,
     executor: Executor | None = ...,
-) -> list[Counterfactual]: ...
+) -> ResultList: ...
 
 
 def explain(
@@ -99,7 +101,7 @@ def explain(
     progress: bool = False,
     jobs: int = 1,
     executor: Executor | None = None,
-) -> Counterfactual | list[Counterfactual]:
+) -> Counterfactual | ResultList:
     """What would have to change for the model to predict something else?
 
     What the model predicts follows from what is asked: a node's class for a node, a link for a `Pair`, and the whole
@@ -128,13 +130,14 @@ def explain(
             large and the model's code shows that it hears along edges alone.
         max_edges: a target whose neighbourhood has more edges is not searched; the default fits into 2 GB of memory.
         seed: for methods that draw random numbers.
-        progress: show a progress bar on standard error, where that is a terminal.
+        progress: show a progress bar on standard error, where that is a terminal; for one target, its best answer and
+            lower bound as they move.
         jobs: in how many processes to search. With more than one, a target that fails does not end the run: its result
             has the status ``failed`` and says why.
         executor: where to search instead, such as ``butfor.Ray()``.
 
     Returns:
-        One result for one target; for several, a list in their order.
+        One result for one target; for several, a list in their order, which shows itself as a table in a notebook.
 
     Raises:
         GraphError: the graph is malformed.
@@ -174,7 +177,7 @@ def explain(
         else:
             found = spread(Search(graphs, method or Exact(), **search), numbers, chosen)
         explained = dict(shown(found, len(numbers), progress))
-        return [explained[number] for number in numbers]
+        return ResultList(explained[number] for number in numbers)
     given = as_targets(target, lambda: _num_nodes(data, node_type))
     targets = given if isinstance(given, list) else [given]
     session = Session.of(model, data, task=task_of(targets[0] if targets else 0), node_type=node_type, **question)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from butfor.methods import Method
     from butfor.problem.budget import Budget
+    from butfor.problem.listener import Listener
     from butfor.result.counterfactual import Counterfactual
 
 __all__ = ["Graphs"]
@@ -45,15 +46,21 @@ class Graphs:
     @cached_property
     def first(self) -> Session:
         """The session of the example."""
-        return self._session(self.example)
+        return self.session(self.example)
 
     def stream(
-        self, targets: Sequence[int], method: Method | None = None, *, budget: Budget | None = None, seed: int = 0
+        self,
+        targets: Sequence[int],
+        method: Method | None = None,
+        *,
+        budget: Budget | None = None,
+        seed: int = 0,
+        listener: Listener | None = None,
     ) -> Iterator[tuple[int, Counterfactual]]:
         """Results as they are found, each with the position of its graph in ``targets``."""
         for position, number in enumerate(targets):
-            session = self.first if number == self.example else self._session(number)
-            for _, result in session.stream([None], method, budget=budget, seed=seed):
+            session = self.first if number == self.example else self.session(number)
+            for _, result in session.stream([None], method, budget=budget, seed=seed, listener=listener):
                 yield position, result
 
     def costs(self, targets: Sequence[int]) -> NDArray[np.float64]:
@@ -84,7 +91,12 @@ class Graphs:
         except ButforError as problem:
             raise type(problem)(f"graph {number}: {problem}") from problem
 
-    def _session(self, number: int) -> Session:
+    def session(self, number: int) -> Session:
+        """The session of one graph.
+
+        Raises:
+            ButforError: naming the graph.
+        """
         try:
             return Session.of(self.model, self.graphs[number], task="graph", number=number, **self.settings)
         except ButforError as problem:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from butfor.methods import Method
     from butfor.problem.budget import Budget
     from butfor.problem.builder import ProblemBuilder
+    from butfor.problem.listener import Listener
     from butfor.problem.problem import Problem
     from butfor.result.assemble import Provenance
     from butfor.result.counterfactual import Counterfactual
@@ -69,6 +70,7 @@ class Pipeline:
         seed: for methods that draw random numbers.
         provenance: what all results have in common.
         batching: how targets are worked on together.
+        listener: is told how each search gets on.
     """
 
     builder: ProblemBuilder
@@ -77,6 +79,7 @@ class Pipeline:
     seed: int
     provenance: Provenance
     batching: Batching = Batching()
+    listener: Listener | None = None
 
     @cached_property
     def settler(self) -> Settler:
@@ -162,7 +165,7 @@ class Pipeline:
             else:
                 todo.append(number)
         if isinstance(self.method, BatchMethod) and todo:
-            metered = [problems[number].metered(self.budget) for number in todo]
+            metered = [problems[number].metered(self.budget, self.listener) for number in todo]
             for position, proposal in self.method.solve_batch(metered):
                 yield todo[position], metered[position], proposal
         elif todo:
@@ -170,7 +173,7 @@ class Pipeline:
                 yield number, *self._search(problems[number])
 
     def _search(self, problem: Problem) -> tuple[Problem, Proposal]:
-        metered = problem.metered(self.budget)
+        metered = problem.metered(self.budget, self.listener)
         return metered, self.method.solve(metered)
 
     def _results(self, solved: list[_Solved]) -> Iterator[tuple[int, Counterfactual]]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, overload
-
-from tqdm import tqdm
+from typing import TYPE_CHECKING, Any, overload
 
 from butfor.boundary.arguments import check_whole
 from butfor.certificate.check import Refused, check
@@ -18,6 +16,7 @@ from butfor.executors import chosen_executor
 from butfor.executors.plan import edges_around
 from butfor.graph.fingerprint import model_fingerprint
 from butfor.graph.graph import Graph
+from butfor.live import live_line, shown
 from butfor.methods import Exact, Method
 from butfor.pipeline import Batching, Pipeline
 from butfor.predict.class_names import class_names
@@ -26,10 +25,12 @@ from butfor.predict.scope import predictor_for
 from butfor.problem.budget import Budget
 from butfor.problem.builder import MAX_EDGES, ProblemBuilder
 from butfor.problem.goal import Goal
+from butfor.problem.listener import Listener
 from butfor.problem.target import as_targets, target_nodes
 from butfor.result.assemble import Provenance
 from butfor.result.context import PlotContext
 from butfor.result.otherwise import is_without_answer, with_otherwise
+from butfor.result.result_list import ResultList
 from butfor.result.unsearched import failed
 from butfor.spread import Search, spread
 
@@ -52,8 +53,6 @@ if TYPE_CHECKING:
     from butfor.result.counterfactual import Counterfactual
 
 __all__ = ["Explainer", "Session", "check_settings"]
-
-Shown = TypeVar("Shown")
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +140,7 @@ class Session:
         budget: Budget | None = ...,
         seed: int = ...,
         progress: bool = ...,
+        listener: Listener | None = ...,
         jobs: int = ...,
         executor: Executor | None = ...,
     ) -> Counterfactual: ...
@@ -154,9 +154,10 @@ class Session:
         budget: Budget | None = ...,
         seed: int = ...,
         progress: bool = ...,
+        listener: Listener | None = ...,
         jobs: int = ...,
         executor: Executor | None = ...,
-    ) -> list[Counterfactual]: ...
+    ) -> ResultList: ...
 
     def explain(
         self,
@@ -166,9 +167,10 @@ class Session:
         budget: Budget | None = None,
         seed: int = 0,
         progress: bool = False,
+        listener: Listener | None = None,
         jobs: int = 1,
         executor: Executor | None = None,
-    ) -> Counterfactual | list[Counterfactual]:
+    ) -> Counterfactual | ResultList:
         """What would have to change for the model to predict something else for these targets?
 
         Args:
@@ -176,13 +178,15 @@ class Session:
             method: how to search; by default `Exact`.
             budget: what may be spent on each target.
             seed: for methods that draw random numbers.
-            progress: show a progress bar on standard error, where that is a terminal.
+            progress: show a progress bar on standard error, where that is a terminal; for one target, its best answer
+                and lower bound as they move.
+            listener: is told how each search gets on, and may end it (`butfor.Listener`); in this process only.
             jobs: in how many processes to search. With more than one, a target that fails does not end the run: its
                 result has the status ``failed`` and says why.
             executor: where to search instead, such as ``butfor.Ray()``.
 
         Returns:
-            One result for one target; for several, a list in their order.
+            One result for one target; for several, a list in their order, which shows itself as a table in a notebook.
 
         Raises:
             InputError: a target is not in the graph or of another kind than the session is about.
@@ -190,7 +194,8 @@ class Session:
         """
         given = as_targets(targets, lambda: self.predictor.node_range[1] - self.predictor.node_range[0])
         several = given if isinstance(given, list) else [given]
-        results = self.explain_all(several, method, budget, seed, progress, jobs=jobs, executor=executor)
+        where = {"listener": listener, "jobs": jobs, "executor": executor}
+        results = self.explain_all(several, method, budget, seed, progress, **where)
         return results if isinstance(given, list) else results[0]
 
     def explain_all(
@@ -201,11 +206,14 @@ class Session:
         seed: int = 0,
         progress: bool = False,
         **where: Any,
-    ) -> list[Counterfactual]:
+    ) -> ResultList:
         """The results of a list of targets, in their order."""
-        stream = self.stream(targets, method, budget=budget, seed=seed, **where)
-        results = dict(shown(stream, len(targets), progress))
-        return [results[position] for position in range(len(targets))]
+        one_by_one = len(targets) == 1 and chosen_executor(where.get("jobs", 1), where.get("executor")) is None
+        with live_line(progress and one_by_one and where.get("listener") is None) as line:
+            where = where if line is None else {**where, "listener": line}
+            stream = self.stream(targets, method, budget=budget, seed=seed, **where)
+            results = dict(shown(stream, len(targets), progress if line is None else False))
+        return ResultList(results[position] for position in range(len(targets)))
 
     def stream(
         self,
@@ -214,19 +222,23 @@ class Session:
         *,
         budget: Budget | None = None,
         seed: int = 0,
+        listener: Listener | None = None,
         jobs: int = 1,
         executor: Executor | None = None,
     ) -> Iterator[tuple[int, Counterfactual]]:
         """Results as they are found, each with the position of its target in ``targets``."""
-        check_settings(method=method, budget=budget)
+        check_settings(method=method, budget=budget, listener=listener)
         check_whole(seed, "seed", 0)
         targets = list(targets)
         keys = [self._key(target) for target in targets]
         method = method or Exact()
         chosen = chosen_executor(jobs, executor)
         if chosen is not None:
+            if listener is not None:
+                raise InputError("a listener hears of searches in this process only; leave out jobs and executor")
             return spread(Search(self, method, budget, seed), targets, chosen)
-        pipeline = Pipeline(self.builder, method, budget or Budget(), seed, self.provenance(method), self.batching)
+        provenance = self.provenance(method)
+        pipeline = Pipeline(self.builder, method, budget or Budget(), seed, provenance, self.batching, listener)
         found = pipeline.stream(keys)
         if self.otherwise is None:
             return found
@@ -259,6 +271,21 @@ class Session:
         """The result of a target whose search broke off."""
         named = self.number if target is None else target
         return failed(named, self.predictor, self.goal, self.provenance(method), seed, why)
+
+    def asking(self, goal: Goal | None = None, space: EditSpace | None = None) -> Session:
+        """Another question about the same model and graph, which are not looked at again; what is not given stays.
+
+        Raises:
+            InputError: the goal or a rule does not fit the model or the graph.
+        """
+        check_settings(goal=goal, space=space)
+        goal, space = goal or self.goal, space or self.space
+        if goal.threshold != self.goal.threshold:
+            raise InputError("another threshold makes another classifier: prepare it anew")
+        goal = goal.named(self._context.class_names)
+        goal.check(self.predictor.num_classes)
+        rules = Rules.of(space, self.graph, self.predictor.call.edge_fields)
+        return replace(self, goal=goal, space=space, rules=rules)
 
     def bare(self) -> Session:
         """The same session as it travels to another process: without what can be found out again there.
@@ -336,18 +363,6 @@ class Session:
         return PlotContext.of(self.predictor)
 
 
-def shown(results: Iterator[Shown], total: int, progress: bool) -> Iterator[Shown]:
-    """The same results, with a progress bar where one is wanted and standard error is a terminal.
-
-    Raises:
-        InputError: ``progress`` is neither True nor False.
-    """
-    if not isinstance(progress, bool):
-        raise InputError(f"progress is {progress!r}; give True or False")
-    # tqdm takes a semaphore even for a bar that is not shown, and a worker that is ended would leave it behind.
-    return iter(tqdm(results, total=total, unit="target", desc="explaining", disable=None)) if progress else results
-
-
 def check_settings(
     *,
     method: object = None,
@@ -355,6 +370,7 @@ def check_settings(
     space: object = None,
     budget: object = None,
     otherwise: object = None,
+    listener: object = None,
 ) -> None:
     """Refuse settings of another type than they must be, where they are given.
 
@@ -364,7 +380,7 @@ def check_settings(
     if method is not None and not isinstance(method, Method):
         raise InputError(f"method is {method!r}; give a method such as butfor.Exact()")
     typed = ("goal", goal, Goal), ("space", space, EditSpace), ("budget", budget, Budget)
-    for name, value, kind in (*typed, ("otherwise", otherwise, EditSpace)):
+    for name, value, kind in (*typed, ("otherwise", otherwise, EditSpace), ("listener", listener, Listener)):
         if value is not None and not isinstance(value, kind):
             raise InputError(f"{name} is {value!r}; give a butfor.{kind.__name__}")
 

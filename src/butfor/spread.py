@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from butfor.executors import Executor
     from butfor.methods import Method
     from butfor.problem.budget import Budget
+    from butfor.problem.listener import Listener
     from butfor.result.counterfactual import Counterfactual
 
     Found = tuple[int, Counterfactual]
@@ -36,7 +37,9 @@ HOPELESS = 64
 class Question(Protocol):
     """What is asked about targets: a `Session`, or several whole graphs."""
 
-    def stream(self, targets: Any, method: Method, *, budget: Budget | None, seed: int) -> Iterator[Found]:
+    def stream(
+        self, targets: Any, method: Method, *, budget: Budget | None, seed: int, listener: Listener | None = None
+    ) -> Iterator[Found]:
         """Results as they are found, each with the position of its target; raises at the first that fails."""
 
     def failed(self, target: Any, method: Method, seed: int, why: str) -> Counterfactual:
@@ -54,18 +57,23 @@ class Question(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """A question, and how to search for its answers. Workers have one, and are given targets with their positions."""
+    """A question, and how to search for its answers. Workers have one, and are given targets with their positions.
+
+    A listener hears of searches in this process only.
+    """
 
     question: Question
     method: Method
     budget: Budget | None = None
     seed: int = 0
+    listener: Listener | None = None
 
     def attempt(self, targets: Sequence[Any]) -> Iterator[Found]:
         """Results as they are found, each with the position of its target; one that fails says why, others go on."""
         left = dict(enumerate(targets))
         try:
-            for position, result in self.question.stream(targets, self.method, budget=self.budget, seed=self.seed):
+            settings: dict[str, Any] = {"budget": self.budget, "seed": self.seed, "listener": self.listener}
+            for position, result in self.question.stream(targets, self.method, **settings):
                 del left[position]
                 yield position, result
         except Exception as problem:

@@ -14,6 +14,7 @@ from butfor.datasets import GENERATORS
 from butfor.methods import Greedy, KeepEgo
 from butfor.paper import PAPER
 from butfor.runs import read_results
+from page_runs import content
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,6 +55,11 @@ def test_demo_writes_models_results_and_pictures(
     written = {path.name for path in mine.parent.iterdir()}
     assert written >= {"mine.txt", "model.json", "model.safetensors", "greedy.jsonl", "keep-ego.jsonl"}
     assert "counterfactual-1.png" in written
+    assert f"open {mine.parent / 'report.html'} in a browser" in out
+    report = content(mine.parent / "report.html")
+    assert report["title"] == "Tree-Cycles, test nodes"
+    sentences = [record["sentence"] for record in report["results"]]
+    assert sentences == [str(result) for result in read_results(mine.parent / "greedy.jsonl")]
     assert len(read_results(mine.parent / "greedy.jsonl")) == 40
     assert json.loads((mine.parent / "model.json").read_text())["data"]["name"] == "tree-cycles"
     capsys.readouterr()

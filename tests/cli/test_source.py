@@ -148,3 +148,21 @@ def test_what_a_checkpoint_says_of_its_graph(
     with pytest.raises((GraphError, ModelError), match=message) as caught:
         Source(checkpoint=checkpoint).read()
     assert "\n" not in str(caught.value)
+
+
+def test_the_example_needs_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "--example", "--nodes", "605", "--quiet"]) == 0
+    assert "Node 605 is predicted 'motif' (0.93)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--graph", "tree-cycles"], "--example has its own graph"),
+        (["--checkpoint", "x"], "--checkpoint and --example are both given"),
+        (["--directed"], "--example has its own graph"),
+    ],
+)
+def test_the_example_is_a_model_of_its_own(flags: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "--example", "--nodes", "605", *flags]) == 2
+    assert sentence in capsys.readouterr().err

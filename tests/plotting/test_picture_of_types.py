@@ -79,7 +79,7 @@ def test_nodes_look_like_their_type(both_ways: bool) -> None:
             assert count(figure, "removed-edges") + count(figure, "other-edges") == result.edges
             assert len({item.get_paths()[0].vertices.tobytes() for item in parts(figure, "nodes")}) == 3
             relations = [edit.relation[1] for edit in result.edits]
-            assert sorted(words(figure, "relation")) == sorted(relations)
+            assert sorted(words(figure, "edge-label")) == sorted(relations)
             assert "paper" in words(figure, "type")
 
 
@@ -144,7 +144,7 @@ def test_names_and_classes_reach_sentences_and_pictures() -> None:
         shown = words(figure, "id")
         assert f"P{result.target}" in shown
         relations = [edit.relation[1] for edit in result.edits if edit.kind != "change"]
-        assert sorted(words(figure, "relation")) == sorted(relations)
+        assert sorted(words(figure, "edge-label")) == sorted(relations)
         assert count(figure, "added-edges") == len(result.added_edges)
 
 

@@ -23,7 +23,14 @@ __all__ = ["main"]
 
 # The extra that installs each optional package.
 EXTRAS = {
-    **{"cyclopts": "cli", "rich": "cli", "matplotlib": "plot", "polars": "tables", "ray": "ray"},
+    **{
+        "cyclopts": "cli",
+        "rich": "cli",
+        "matplotlib": "plot",
+        "polars": "tables",
+        "ray": "ray",
+        "anywidget": "notebook",
+    },
     **dict.fromkeys(["captum", "jinja2", "optuna"], "reproduce"),
 }
 

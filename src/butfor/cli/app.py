@@ -78,6 +78,20 @@ COMMANDS: dict[str, _Command] = {
             "butfor show mutag.jsonl --graph 3 --checkpoint runs/mutag --out molecule.png",
         ),
     ),
+    "report": _Command(
+        "Write all results of a run into one page to look through.",
+        (
+            "butfor report cfs.jsonl --checkpoint runs/tree-cycles --out report.html",
+            "butfor report results/ --model models:gcn --weights gcn.safetensors --graph graph.npz",
+        ),
+    ),
+    "explore": _Command(
+        "Open a page to look at predictions, try out edits and find the fewest.",
+        (
+            "butfor explore --checkpoint runs/tree-cycles --node 600",
+            "butfor explore --model models:gcn --weights gcn.safetensors --graph graph.npz --space rules.json",
+        ),
+    ),
     "reproduce": _Command(
         "Run the paper's evaluation again, table by table and figure by figure, beside its numbers.",
         (

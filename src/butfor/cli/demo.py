@@ -15,6 +15,7 @@ from butfor.errors import StoreError
 from butfor.evaluation import evaluate
 from butfor.methods import CFGNN, Exact, Greedy, KeepEgo, RandomPerturbation, RemoveEgo
 from butfor.models import save_checkpoint, trained_gcn
+from butfor.pages.report import report
 from butfor.paper import PAPER
 from butfor.runs import Store
 from butfor.session import Session
@@ -48,7 +49,7 @@ def demo(
     """Generate the paper's three graphs, train a GCN on each and explain all its test nodes by seven methods.
 
     Args:
-        out: the folder for models, results and pictures. What an earlier demo wrote there is replaced; other
+        out: the folder for models, results, reports and pictures. What an earlier demo wrote there is replaced; other
             files stay.
         seed: the seed of the graphs and the models.
         quiet: show no progress bars.
@@ -66,8 +67,10 @@ def demo(
     say("  model.safetensors, model.json   the trained model")
     say("  *.jsonl                         the results of each method, one verified counterfactual per line")
     say("  counterfactual-*.png            pictures of a few")
+    say("  report.html                     all of exact.jsonl, to look through in a browser")
     say("Try next:")
     place = out / "tree-cycles"
+    say(f"  open {place / 'report.html'} in a browser")
     if first is not None:
         say(f"  butfor show {place / 'exact.jsonl'} --node {first.target}")
     say(f"  butfor evaluate {place / 'exact.jsonl'} --checkpoint {place}")
@@ -75,7 +78,7 @@ def demo(
 
 
 def _run_on_graph(paper: "PaperDataset", folder: Path, seed: int, quiet: bool) -> "Counterfactual | None":
-    """Train, explain, evaluate and draw on one graph; returns a result that was drawn, if any."""
+    """Train, explain, evaluate, report and draw on one graph; returns a result that was drawn, if any."""
     data = GENERATORS[paper.name](seed)
     nodes = [int(node) for node in data.test_mask.nonzero().flatten()]
     say(f"{paper.title}: {data.num_nodes} nodes, {data.num_edges} edges, {len(nodes)} test nodes")
@@ -94,6 +97,7 @@ def _run_on_graph(paper: "PaperDataset", folder: Path, seed: int, quiet: bool) -
     print_metrics(rows, paper)
     say("These graphs and models are not the paper's but new ones of the same kind: numbers need not match.")
     say()
+    report(best, folder / "report.html", title=f"{paper.title}, test nodes", replace=True)
     drawn = _to_draw(best, data)
     for number, item in enumerate(drawn, start=1):
         item.plot(path=folder / f"counterfactual-{number}.png")

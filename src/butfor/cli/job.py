@@ -9,6 +9,7 @@ from butfor import spread
 from butfor.cli.progress import Tally, progress
 from butfor.cli.target_lists import parse_graphs, parse_links, parse_nodes
 from butfor.errors import InputError
+from butfor.live import live_line
 from butfor.models.threads import threads_for
 from butfor.runs import Run, RunOfGraphs
 
@@ -132,8 +133,10 @@ def _results(
     job: Job, question: Question, todo: Sequence[Any], show: ProgressKind, edges: int
 ) -> Iterator[Counterfactual]:
     """The results of some targets of a job; those that fail say why, unless all do."""
-    search = spread.Search(question, job.search.method, job.search.budget, job.search.seed)
     tally = Tally(len(todo), job.what, dict(zip(todo, question.costs(todo).tolist(), strict=True)))
-    with threads_for(edges):
+    alone = len(todo) == 1 and job.search.executor is None and show in ("auto", "bar")
+    with threads_for(edges), live_line(alone) as line:
+        search = spread.Search(question, job.search.method, job.search.budget, job.search.seed, line)
+        show = show if line is None else "none"
         found = spread.spread(search, todo, job.search.executor, begun=len(todo) < len(job.targets))
         yield from progress((result for _, result in found), tally, job.label, show)

@@ -136,6 +136,7 @@ class Source:
 
     Attributes:
         checkpoint: a folder that butfor train wrote; it remembers its graph.
+        example: the example that comes with butfor: the paper's GCN on Tree-Cycles.
         published: weights that the paper's authors published (.npz).
         model: a model of your own, as package.module:factory; called without arguments, the factory returns
             a torch.nn.Module. Modules in the current folder are found, too.
@@ -145,6 +146,7 @@ class Source:
     """
 
     checkpoint: Annotated[Path | None, Parameter(group=MODEL_GROUP)] = None
+    example: Annotated[bool, Parameter(group=MODEL_GROUP, negative=(), show_default=False)] = False
     published: Annotated[Path | None, Parameter(group=MODEL_GROUP)] = None
     model: Annotated[str | None, Parameter(group=MODEL_GROUP)] = None
     weights: Annotated[Path | None, Parameter(group=MODEL_GROUP)] = None
@@ -156,7 +158,12 @@ class Source:
     @property
     def names_model(self) -> bool:
         """Whether a model is named."""
-        return self.checkpoint is not None or self.published is not None or self.model is not None
+        return bool(self._named)
+
+    @property
+    def _named(self) -> list[str]:
+        """The options that name a model."""
+        return [name for name in ("checkpoint", "example", "published", "model") if getattr(self, name)]
 
     def read(self) -> ModelAndGraphs:
         """Read the model, in evaluation mode, and the graphs.
@@ -165,22 +172,33 @@ class Source:
             InputError: if too little or too much is given.
             ModelError, GraphError: if what is given cannot be used.
         """
-        named = [name for name in ("checkpoint", "published", "model") if getattr(self, name) is not None]
+        named = self._named
         if len(named) != 1:
             given = " and ".join(f"--{name}" for name in named) + " are both given" if named else "none is given"
             raise InputError(
-                f"one model is needed and {given}: --checkpoint FOLDER, --published FILE or --model MODULE:FACTORY"
+                f"one model is needed and {given}: --checkpoint FOLDER, --published FILE, --model MODULE:FACTORY, or "
+                "--example to try it out"
             )
         if self.weights is not None and self.model is None:
             raise InputError(f"--weights goes with --model, not with --{named[0]}")
         if self.checkpoint is not None:
             return self._from_checkpoint(self.checkpoint)
+        if self.example:
+            return self._from_example()
         if self.graph is None:
             raise InputError(f"--{named[0]} needs a graph: give --graph")
         from butfor.models import load_published
 
         model = load_published(self.published) if self.published else make_user_model(str(self.model), self.weights)
         return ModelAndGraphs(model, read_graphs(self.graph, self.options)[0])
+
+    def _from_example(self) -> ModelAndGraphs:
+        from butfor.models import example
+
+        if self.graph is not None or self.options != GraphOptions():
+            raise InputError("--example has its own graph; --graph and its options go with another model")
+        model, data = example()
+        return ModelAndGraphs(model, [data])
 
     def _from_checkpoint(self, folder: Path) -> ModelAndGraphs:
         from butfor.models import load_checkpoint

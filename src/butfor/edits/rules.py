@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from butfor.graph.graph import Graph
     from butfor.graph.neighbourhood import Neighbourhood
 
-__all__ = ["Rules"]
+__all__ = ["Rules", "counted_edges"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +162,7 @@ class Rules:
 
         ``around`` tells how far nodes are from the target before anything is joined.
         """
-        edges, edge_of = _edges_of(self.graph, near)
+        edges, edge_of = counted_edges(self.graph, near)
         if self.space.is_default:
             return Edits(self.graph, near, edges, np.ones(len(edges.edit)), edge_of, len(edges.edit))
         keys: list[EdgeKey] = []
@@ -375,7 +375,7 @@ def _check_shape(carries: Mapping[str, Any], name: str, values: Tensor, relation
         )
 
 
-def _edges_of(graph: Graph, near: Neighbourhood) -> tuple[Deletions, NDArray[np.int64]]:
+def counted_edges(graph: Graph, near: Neighbourhood) -> tuple[Deletions, NDArray[np.int64]]:
     """The edges of a neighbourhood as a person counts them, and the number of each column's edge; -1 for self-loops."""
     first, second, relation = graph.edges_of(near)
     loops = first == second

@@ -19,6 +19,7 @@ from butfor.problem.method_record import MethodRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from butfor.problem.listener import Watch
     from butfor.problem.problem import Problem
     from butfor.problem.proposal import Proposal
 
@@ -138,7 +139,7 @@ class _Running(Budget):
 
     running: Meter | None = None
 
-    def meter(self) -> Meter:
+    def meter(self, watch: Watch | None = None) -> Meter:  # noqa: ARG002 (who watches is known to the running one)
         assert self.running is not None
         return self.running
 

@@ -130,6 +130,7 @@ class _Search:
         tried_to_rule_out = bounds_margin and not proof.has_sieve
         while self._worth_trying(done + 1):
             size = done + 1
+            proof.problem.proved(proof.cheapest[size])
             if not self.has_incumbent and not self._incumbent_can_wait(size):
                 if bounds_margin and not proof.hits and proof.stays_clear((), proof.edits, proof.largest_size):
                     return Proposal(exhausted=True)

@@ -2,6 +2,7 @@
 
 from butfor.graph.fingerprint import model_fingerprint as fingerprint
 from butfor.models.checkpoint import load_checkpoint, save_checkpoint
+from butfor.models.example_model import example
 from butfor.models.gcn import PaperGCN
 from butfor.models.graph_classifier import GraphClassifier
 from butfor.models.graph_training import GraphTraining, trained_graph_classifier
@@ -14,6 +15,7 @@ __all__ = [
     "GraphTraining",
     "PaperGCN",
     "TrainingResult",
+    "example",
     "fingerprint",
     "load_checkpoint",
     "load_published",

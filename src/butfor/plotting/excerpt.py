@@ -8,25 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import coo_array, csgraph, csr_array
 
-from butfor.edits.addition import Addition
-from butfor.edits.deletion import Deletion
-from butfor.errors import InputError
-from butfor.problem.target import Pair, target_nodes
+from butfor.result.surroundings import ADD, OTHER, REMOVE, Surroundings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from butfor.edits.change import Change
-    from butfor.graph.csr import Flow
-    from butfor.graph.edge_keys import EdgeKey
     from butfor.graph.graph import Graph
-    from butfor.graph.neighbourhood import Neighbourhood
     from butfor.result.counterfactual import Counterfactual
 
 __all__ = ["ADD", "OTHER", "PREDICTED", "REMOVE", "Excerpt", "adjacency"]
 
-# The role of a line between two nodes: an edge that stays, is removed or is added, or the link that is explained.
-OTHER, REMOVE, ADD, PREDICTED = range(4)
+# The role of a line that is no edge: the link that is explained.
+PREDICTED = 3
+
+# Where edits and the ways to them are fewer nodes than this, so many are shown: with more, none of them can be read.
+READABLE = 100
 
 # Changed features are noted beside at most NOTED nodes, in at most LINES lines each.
 LINES, NOTED = 3, 6
@@ -44,11 +40,13 @@ class Excerpt:
         role: the role of each line.
         relation: the number of each line's relation; 0 in a graph of one type.
         arrows: which lines have a direction.
+        leading: which lines lead from an edit to a target, on a shortest way.
         loops: the nodes with a self-loop.
         changed: the nodes with a changed feature.
         notes: for the first few nodes with changed features, what has changed, line by line.
         all_nodes: how many nodes the neighbourhood has.
         all_edges: how many edges it has.
+        is_cut: whether there are more nodes than can be shown.
     """
 
     nodes: NDArray[np.int64]
@@ -58,11 +56,13 @@ class Excerpt:
     role: NDArray[np.int64]
     relation: NDArray[np.int64]
     arrows: NDArray[np.bool_]
+    leading: NDArray[np.bool_]
     loops: NDArray[np.int64]
     changed: NDArray[np.int64]
     notes: dict[int, list[str]]
     all_nodes: int
     all_edges: int
+    is_cut: bool
 
     @classmethod
     def of(cls, result: Counterfactual, graph: Graph, max_nodes: int) -> Excerpt:
@@ -71,48 +71,41 @@ class Excerpt:
         Raises:
             InputError: the graph is not the one the result is about.
         """
-        targets = _targets(result, graph)
-        gone, new = _edit_keys(result, graph)
-        changes = [_node(change, graph) for change in result.changes]
-        touched = np.unique([*(node for key in (*gone, *new) for node in key[1:]), *changes]).astype(np.int64)
-        near = _neighbourhood(result, graph, targets, touched, new)
-        size = near.num_nodes
+        around = Surroundings.of(result, graph)
+        size = around.near.num_nodes
+        is_loop = around.pairs[:, 0] == around.pairs[:, 1]
+        pairs, role, relation = around.pairs[~is_loop], around.role[~is_loop], around.relation[~is_loop]
+        num_edges = int((role != ADD).sum())
+        if len(around.targets) == 2:
+            pairs = np.concatenate([pairs, around.targets[None]])
+            role, relation = np.append(role, PREDICTED), np.append(relation, 0)
 
-        first, second, relation = graph.edges_of(near)
-        loops = np.unique(first[first == second])
-        # An edge as one number: sorting these is much quicker than sorting rows.
-        kind = 0 if relation is None else relation
-        keys = np.unique(((kind * size + first) * size + second)[first != second])
-        added, asked, removed = (
-            _edge_numbers(some, near) for some in (new, [(0, *targets)] if len(targets) == 2 else [], gone)
-        )
-        role = np.repeat([OTHER, ADD, PREDICTED], [len(keys), len(added), len(asked)])
-        role[: len(keys)][np.isin(keys, removed)] = REMOVE
-        heads, tails = np.divmod(np.concatenate([keys, added, asked]), size)
-        pairs, relation = np.stack([heads % size, tails], axis=1), heads // size
-
-        ends, centres = np.searchsorted(near.nodes, touched), np.searchsorted(near.nodes, np.array(targets, np.int64))
-        shown = np.sort(_nearest(size, pairs, centres, ends, max_nodes))
+        shown, parent = _chosen(size, pairs, around.targets, around.ends, max_nodes)
         position = np.full(size, -1)
         position[shown] = np.arange(len(shown))
         inside = (position[pairs] >= 0).all(axis=1)
-        pairs, relation = position[pairs[inside]], relation[inside]
-        at = {int(near.nodes[node]): i for i, node in enumerate(shown)}
-        marked = position[centres][position[centres] >= 0]
+        leading = (parent[pairs[inside]] == pairs[inside][:, ::-1]).any(axis=1)
+        pairs, role, relation = position[pairs[inside]], role[inside], relation[inside]
+        marked, loops, changed = (
+            some[some >= 0]
+            for some in (position[around.targets], position[around.pairs[is_loop][:, 0]], position[around.changed])
+        )
         return cls(
-            nodes=near.nodes[shown],
+            nodes=around.near.nodes[shown],
             targets=marked,
             centre=int(marked[0]) if len(marked) else _most_central(len(shown), pairs),
             pairs=pairs,
-            role=role[inside],
+            role=role,
             relation=relation,
             # A line has two directions if its relation has, except for the link that is explained.
-            arrows=np.where(role[inside] == PREDICTED, result.directed, graph.reverse[relation] != relation),
-            loops=position[loops][position[loops] >= 0],
-            changed=np.unique([at[node] for node in changes if node in at]).astype(np.int64),
-            notes=_notes(result, changes, at),
+            arrows=np.where(role == PREDICTED, result.directed, graph.reverse[relation] != relation),
+            leading=leading,
+            loops=np.unique(loops),
+            changed=np.unique(changed),
+            notes=_notes(result, position[around.changed]),
             all_nodes=max(size, result.nodes),
-            all_edges=max(len(keys), result.edges),
+            all_edges=max(num_edges, result.edges),
+            is_cut=len(shown) < size,
         )
 
     @property
@@ -142,117 +135,39 @@ def adjacency(num_nodes: int, pairs: NDArray[np.int64]) -> csr_array:
     return coo_array((np.ones(len(both)), both.T), shape=(num_nodes, num_nodes)).tocsr()
 
 
-def _targets(result: Counterfactual, graph: Graph) -> tuple[int, ...]:
-    if isinstance(result.target, tuple):
-        return target_nodes(Pair(*result.target), graph, "link", result.node_type)
-    if result.task == "graph":
-        return ()
-    return target_nodes(result.target, graph, "node", result.node_type)
+def _chosen(
+    num_nodes: int, pairs: NDArray[np.int64], targets: NDArray[np.int64], ends: NDArray[np.int64], count: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """At most ``count`` nodes, in order: the ends of edits, the ways from there to the targets, and what is nearest.
 
-
-def _node(change: Change, graph: Graph) -> int:
-    """The number in the graph of the node that a change is about."""
-    if graph.types is None or change.node_type is None:
-        return graph.check_node(change.node)
-    return graph.types.number(change.node_type, change.node)
-
-
-def _edit_keys(result: Counterfactual, graph: Graph) -> tuple[list[EdgeKey], list[EdgeKey]]:
-    """The removed and the added edges as the graph numbers them."""
-    gone: list[EdgeKey] = []
-    new: list[EdgeKey] = []
-    for edit in result.edits:
-        if not isinstance(edit, (Deletion, Addition)):
-            continue
-        pair = (edit.source, edit.target)
-        try:
-            key = graph.edge_key(edit.edge)
-            known = graph.has_edge(key)
-        except InputError:
-            key, known = (0, *pair), False
-            if isinstance(edit, Addition):
-                raise
-        if known == isinstance(edit, Addition):
-            what = "added edge {}–{} is in this graph already" if known else "removed edge {}–{} is not in this graph"
-            raise InputError(f"the {what.format(*pair)}; give the graph that was explained")
-        (new if isinstance(edit, Addition) else gone).append(key)
-    return gone, new
-
-
-def _edge_numbers(keys: list[EdgeKey], near: Neighbourhood) -> NDArray[np.int64]:
-    """Edges as numbers that combine their relation and the positions of their nodes in the neighbourhood."""
-    rows = np.array(keys, dtype=np.int64).reshape(-1, 3)
-    first, second = np.searchsorted(near.nodes, rows[:, 1:]).T
-    numbers: NDArray[np.int64] = (rows[:, 0] * near.num_nodes + first) * near.num_nodes + second
-    return numbers
-
-
-def _neighbourhood(
-    result: Counterfactual, graph: Graph, targets: tuple[int, ...], touched: NDArray[np.int64], new: list[EdgeKey]
-) -> Neighbourhood:
-    """The neighbourhood that was searched, except for nodes that only edges which were not added would reach."""
-    near: Neighbourhood | None = None
-    if targets and result.hops is not None:
-        near = graph.neighbourhood(targets, result.hops, result.flow or "source_to_target", new)
-    elif targets and result.nodes < graph.num_nodes:
-        near = _neighbourhood_by_size(result, graph, targets, touched, new)
-    return near if near is not None and _contains(near, touched) else graph.neighbourhood(targets, None)
-
-
-def _neighbourhood_by_size(
-    result: Counterfactual, graph: Graph, targets: tuple[int, ...], touched: NDArray[np.int64], new: list[EdgeKey]
-) -> Neighbourhood | None:
-    """For a result of schema 2, which does not say how far its neighbourhood reaches: the one with as many nodes.
-
-    If edges could be added, that number does not help, because it includes nodes that only edges which were not added
-    would reach. Then the smallest neighbourhood that contains the edits is shown, which is a part of the searched one.
+    What is nearest fills the picture up to `READABLE` nodes. If the ends and ways alone are too many, only the nearest
+    nodes. In a whole graph, the nodes nearest the ends.
+    Returned with them: for each node on a way to a target the next one, -1 for all others.
     """
-    flows: tuple[Flow, ...] = ("source_to_target", "target_to_source")
-    part: Neighbourhood | None = None
-    for flow in flows:
-        for hops in range(graph.num_nodes + 1):
-            near = graph.neighbourhood(targets, hops, flow, new)
-            if near.num_nodes == result.nodes and _contains(near, touched):
-                return near
-            # A search reaches 2 hops at least.
-            if part is None and hops >= 2 and near.num_nodes <= result.nodes and _contains(near, touched):
-                part = near
-            if near.num_nodes >= result.nodes or near.distance.max() < hops:
-                break
-    return part if result.space_id else None
-
-
-def _contains(near: Neighbourhood, nodes: NDArray[np.int64]) -> bool:
-    return bool(np.isin(nodes, near.nodes).all())
-
-
-def _nearest(
-    num_nodes: int, pairs: NDArray[np.int64], centres: NDArray[np.int64], ends: NDArray[np.int64], count: int
-) -> NDArray[np.int64]:
-    """At most ``count`` nodes: the ends of edits, the paths from there to the targets, and what is nearest the targets.
-
-    If the ends and paths alone are too many, only the nearest nodes. In a whole graph, the nodes nearest the ends.
-    """
-    if num_nodes <= count:
-        return np.arange(num_nodes)
     joined = adjacency(num_nodes, pairs)
-    roots = centres
+    roots = targets
     if not len(roots):
         roots = ends[:1] if len(ends) else np.array([np.diff(joined.indptr).argmax()])
     hops, parent, _ = csgraph.dijkstra(joined, indices=roots, unweighted=True, return_predecessors=True, min_only=True)
-    to_end = np.zeros(num_nodes)
-    if len(ends):
-        to_end = csgraph.dijkstra(joined, indices=ends, unweighted=True, min_only=True)
+    next_one = np.full(num_nodes, -1)
     needed = np.zeros(num_nodes, dtype=bool)
     for node in ends:
         while node >= 0 and not needed[node]:
-            needed[node] = True
+            needed[node], next_one[node] = True, max(parent[node], -1)
             node = parent[node]
+    if not len(targets):
+        next_one[:] = -1
     needed[roots] = True
+    count = min(count, max(READABLE, int(needed.sum())))
+    if num_nodes <= count:
+        return np.arange(num_nodes), next_one
+    to_end = np.zeros(num_nodes)
+    if len(ends):
+        to_end = csgraph.dijkstra(joined, indices=ends, unweighted=True, min_only=True)
     first = needed if needed.sum() <= count else np.zeros(num_nodes, dtype=bool)
-    near = [to_end, hops] if len(centres) else [hops, to_end]
+    near = [to_end, hops] if len(targets) else [hops, to_end]
     order = np.lexsort([np.arange(num_nodes), *near, ~first])
-    return order[:count]
+    return np.sort(order[:count]), next_one
 
 
 def _most_central(num_nodes: int, pairs: NDArray[np.int64]) -> int:
@@ -263,12 +178,11 @@ def _most_central(num_nodes: int, pairs: NDArray[np.int64]) -> int:
     return int(np.lexsort([np.arange(num_nodes), far.sum(axis=1), far.max(axis=1), -reached.sum(axis=1)])[0])
 
 
-def _notes(result: Counterfactual, changes: list[int], at: dict[int, int]) -> dict[int, list[str]]:
+def _notes(result: Counterfactual, positions: NDArray[np.int64]) -> dict[int, list[str]]:
     notes: dict[int, list[str]] = {}
-    for change, node in zip(result.changes, changes, strict=True):
-        if node in at:
-            words = f"feature {change.feature}: {change.before:g} → {change.after:g}"
-            notes.setdefault(at[node], []).append(words)
+    for change, node in zip(result.changes, positions.tolist(), strict=True):
+        if node >= 0:
+            notes.setdefault(node, []).append(f"feature {change.feature}: {change.before:g} → {change.after:g}")
     for node in list(notes)[NOTED:]:
         del notes[node]
     for node, lines in notes.items():

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from butfor.boundary.arguments import check_whole, is_number
 from butfor.errors import InputError
+
+if TYPE_CHECKING:
+    from butfor.problem.listener import Watch
 
 __all__ = ["UNLIMITED", "Budget", "Meter"]
 
@@ -31,9 +35,9 @@ class Budget:
             if value is not None and not (is_number(value) and value > 0):
                 raise InputError(f"a budget of {value!r} {name} allows no search; give a positive number or None")
 
-    def meter(self) -> Meter:
-        """A meter that starts now."""
-        return Meter(self)
+    def meter(self, watch: Watch | None = None) -> Meter:
+        """A meter that starts now; whoever watches the search is told what is spent, and may end it."""
+        return Meter(self, watch=watch)
 
 
 UNLIMITED = Budget(evaluations=None)
@@ -51,6 +55,7 @@ class Meter:
     failures: int = 0
     parent: Meter | None = None
     started: float = field(default_factory=time.monotonic)
+    watch: Watch | None = None
 
     def count(self, evaluations: int, failures: int = 0) -> None:
         """Count work that was done, and edited graphs on which the model failed."""
@@ -58,23 +63,26 @@ class Meter:
         self.failures += failures
         if self.parent is not None:
             self.parent.count(evaluations, failures)
+        elif self.watch is not None:
+            self.watch.counted(self.evaluations)
 
     def half(self) -> Meter:
         """A meter for a part of this search, which may spend half of what is left."""
         left, seconds = self.left, self.seconds_left
         half = Budget(None if left is None else left // 2 or 1, None if seconds is None else seconds / 2 or 1e-9)
-        return Meter(half, parent=self)
+        return Meter(half, parent=self, watch=self.watch)
 
     def part(self, evaluations: int) -> Meter:
         """A meter for a part of this search, which may spend so many evaluations of what is left."""
         left = self.left
         most = evaluations if left is None else min(evaluations, left)
         seconds = self.seconds_left
-        return Meter(Budget(most or 1, None if seconds is None else seconds or 1e-9), parent=self)
+        limits = Budget(most or 1, None if seconds is None else seconds or 1e-9)
+        return Meter(limits, parent=self, watch=self.watch)
 
     def restarted(self) -> Meter:
         """A meter whose time begins now, for a search that had to wait for its turn."""
-        return Meter(self.budget, self.evaluations, parent=self)
+        return Meter(self.budget, self.evaluations, parent=self, watch=self.watch)
 
     @property
     def left(self) -> int | None:
@@ -92,8 +100,8 @@ class Meter:
 
     @property
     def late(self) -> bool:
-        """Whether the time is up."""
-        return self.seconds_left == 0
+        """Whether the time is up, or whoever watches has ended the search."""
+        return self.seconds_left == 0 or (self.watch is not None and self.watch.listener.stopped)
 
     @property
     def spent(self) -> bool:

@@ -12,6 +12,7 @@ import torch
 
 from butfor.edits.edits import pack
 from butfor.problem.budget import UNLIMITED, Budget, Meter
+from butfor.problem.listener import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from butfor.oracle.base import Influence, Oracle, Relaxation, Sieve
     from butfor.predict.predictor import Predictor
     from butfor.problem.goal import Goal
+    from butfor.problem.listener import Listener
 
 __all__ = ["Answers", "Problem"]
 
@@ -159,7 +161,21 @@ class Problem:
         rows = np.flatnonzero(reached)
         if len(rows) and (self.edits.constrained or self.refuted):
             reached[rows] = self.admits(sets(rows))
+        if self.meter.watch is not None and reached.any():
+            self._tell(sets(np.flatnonzero(reached)))
         return Answers(logits, margins, reached)
+
+    def _tell(self, sets: NDArray[np.int64]) -> None:
+        """Tell whoever watches of the cheapest of these packed sets, which reach the goal."""
+        assert self.meter.watch is not None
+        costs = np.append(self.edits.costs, 0.0)[sets].sum(axis=1)
+        best = sets[int(costs.argmin())]
+        self.meter.watch.found(float(costs.min()), lambda: self.edits.records(best[best >= 0]))
+
+    def proved(self, lower_bound: float) -> None:
+        """Tell whoever watches that no set of edits that reaches the goal costs less."""
+        if self.meter.watch is not None:
+            self.meter.watch.proved(lower_bound)
 
     # What counts as an answer.
 
@@ -238,9 +254,9 @@ class Problem:
 
     # The same problem, otherwise.
 
-    def metered(self, budget: Budget) -> Problem:
-        """The same problem with a budget that is spent from now on."""
-        return replace(self, meter=budget.meter())
+    def metered(self, budget: Budget, listener: Listener | None = None) -> Problem:
+        """The same problem with a budget that is spent from now on; the listener is told how the search gets on."""
+        return replace(self, meter=budget.meter(None if listener is None else Watch(listener)))
 
     def without(self, refuted: Sequence[Sequence[int]]) -> Problem:
         """The same problem with edit sets ruled out that did not hold on the whole graph."""

@@ -1,13 +1,15 @@
-"""What a picture of a result needs besides it: the graph, and the classes of its nodes."""
+"""What a picture of a result needs besides it: the graph, and the classes and names of its nodes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from butfor.graph.node_names import OwnIds
 from butfor.predict.batch import EditedBatch
 from butfor.predict.class_names import class_names
 from butfor.predict.preserved import preserved
@@ -34,7 +36,7 @@ class PlotContext:
         classes: the predicted class of each node on the intact graph; -1 where the model predicts none. None where they
             are not known in advance.
         class_names: what the classes are called.
-        predictor: says the classes of single nodes, where only receptive fields are read.
+        predictor: says the classes of single nodes, where only receptive fields are read; None to do without them.
     """
 
     graph: Graph
@@ -58,7 +60,8 @@ class PlotContext:
         """The predicted classes of these nodes; -1 where there is none, or too much would have to be read."""
         if self.classes is not None:
             return self.classes[nodes]
-        assert self.predictor is not None
+        if self.predictor is None:
+            return np.full(len(nodes), -1)
         return np.array([self._class_of(node) for node in nodes.tolist()], dtype=np.int64)
 
     def _class_of(self, node: int) -> int:
@@ -76,7 +79,19 @@ class PlotContext:
     def example(self) -> int | None:
         """A node whose class is predicted; None where none are."""
         if self.classes is None:
-            assert self.predictor is not None
-            return self.predictor.node_range[0]
+            return None if self.predictor is None else self.predictor.node_range[0]
         known = np.flatnonzero(self.classes >= 0)
         return int(known[0]) if len(known) else None
+
+    def name_of(self, node: int) -> str:
+        """What a node is called: its own id, or its number, within its type where there are several."""
+        kind, number = (None, node) if self.graph.types is None else self.graph.types.local(node)
+        ids = self._ids[kind]
+        return str(number) if ids is None else ids[number]
+
+    @cached_property
+    def _ids(self) -> dict[str | None, OwnIds | None]:
+        """The ids that nodes have of their own, by type."""
+        if self.graph.types is None:
+            return {None: OwnIds.of(self.graph.data)}
+        return {kind: OwnIds.of(self.graph.data[kind]) for kind in self.graph.types.node_types}

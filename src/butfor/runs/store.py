@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from butfor.errors import StoreError
-from butfor.runs.lines import read_lines, reason_of, to_line
+from butfor.result.lines import read_lines, reason_of, to_line
 from butfor.runs.sink import Sink, lock
 
 if TYPE_CHECKING:

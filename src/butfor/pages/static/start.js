@@ -1,0 +1,1 @@
+START(document.getElementById("page"), JSON.parse(document.getElementById("data").textContent));

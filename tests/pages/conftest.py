@@ -1,0 +1,73 @@
+"""A real browser: Debian's Chromium, driven by Playwright."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Browser, BrowserContext, Page, Request
+
+CHROMIUM = Path("/usr/bin/chromium")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One for all tests of a file: as long as it is open, an event loop runs, which other files must not meet."""
+    if not CHROMIUM.exists():
+        pytest.skip(f"there is no browser at {CHROMIUM} (apt install chromium)")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def complaints() -> Iterator[list[str]]:
+    """What the browser complained of. A test that expects a complaint looks at it and clears the list."""
+    found: list[str] = []
+    yield found
+    assert not found
+
+
+@pytest.fixture
+def visit(browser: Browser, complaints: list[str]) -> Iterator[Callable[..., Page]]:
+    """Opens an address, with the options of a context such as ``viewport``; the page may ask nobody else."""
+    contexts: list[BrowserContext] = []
+
+    def open_page(address: str, **options: object) -> Page:
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        contexts.append(context)
+        home = urlsplit(address)
+
+        def requested(request: Request) -> None:
+            asked = urlsplit(request.url)
+            same = asked.path == home.path if home.scheme == "file" else asked.netloc == home.netloc
+            if asked.scheme not in ("data", "blob") and not (asked.scheme == home.scheme and same):
+                complaints.append(f"the page asked for {request.url}")
+
+        page = context.new_page()
+        page.on("request", requested)
+        page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
