@@ -8,6 +8,8 @@ edges and 32 features; they are written to the folder once (3 GB). Models of two
 - **memory**: the graphs of 10^5 and 10^6 nodes are read into memory, and prepared once.
 - **reads**: what has to be read from disk for a target of the largest graph: its edges, and the pages of 4 KB that they
   and the features of its nodes lie on.
+- **peak**: how much memory a target takes whose neighbourhood has about as many edges as `max_edges` allows, in a
+  random graph with the same degree everywhere, in memory: resident size before the question, and the largest at all.
 
 One thread; CPU seconds of each node after the first. ``--write`` draws docs/images/scale.png.
 """
@@ -24,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch_geometric.data import Data
 from torch_geometric.nn import GCN, GraphSAGE
 
 import butfor
@@ -33,6 +36,8 @@ from butfor.graph.graph import Graph
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "images" / "scale.png"
 MODELS = {"GCN": GCN, "GraphSAGE": GraphSAGE}
 SIZES = {"disk": (10**5, 10**6, 10**7), "memory": (10**5, 10**6)}
+# Nodes and their degree: a million edges, all within the three hops of GCN, or the two of GraphSAGE.
+PEAK = {"GCN": (10**4, 100), "GraphSAGE": (10**3, 1000)}
 LIMIT = 3 * 2**30
 PAGE = 4096
 WIDTH, CLASSES, EPOCHS = 64, 2, 30
@@ -40,8 +45,9 @@ WIDTH, CLASSES, EPOCHS = 64, 2, 30
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, required=True, help="where the graphs are, or are written to")
-    parser.add_argument("--parts", nargs="+", choices=[*SIZES, "reads"], default=[*SIZES, "reads"])
+    parser.add_argument("--folder", type=Path, default=Path("graphs"), help="where the graphs are, or are written to")
+    parts = [*SIZES, "reads", "peak"]
+    parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     parser.add_argument("--nodes", type=int, default=1_000)
     parser.add_argument("--evaluations", type=int, default=500)
     parser.add_argument("--write", action="store_true")
@@ -49,7 +55,14 @@ def main() -> None:
     given = parser.parse_args()
     if given.measure:
         part, model, nodes = given.measure
-        print(json.dumps(measured(given.folder, part, model, int(nodes), given.nodes, given.evaluations)))
+        if part == "peak":
+            print(json.dumps(peak(model, given.evaluations)))
+        else:
+            print(json.dumps(measured(given.folder, part, model, int(nodes), given.nodes, given.evaluations)))
+        return
+    if "peak" in given.parts:
+        tell_peak(given)
+    if given.parts == ["peak"]:
         return
     given.folder.mkdir(parents=True, exist_ok=True)
     for nodes in SIZES["disk"]:
@@ -82,10 +95,15 @@ def weights(folder: Path, name: str) -> Path:
 
 
 def train(folder: Path, name: str) -> None:
-    """Train on the smallest graph, to tell nodes whose neighbours mostly have a positive first feature."""
+    """Train on the smallest graph."""
     if weights(folder, name).exists():
         return
     data = butfor.open_graph(graph_folder(folder, min(SIZES["disk"]))).clone()
+    torch.save(trained(name, data).state_dict(), weights(folder, name))
+
+
+def trained(name: str, data: Data) -> torch.nn.Module:
+    """A model that tells nodes whose neighbours mostly have a positive first feature."""
     torch.manual_seed(0)
     model = MODELS[name](FEATURES, WIDTH, 2, CLASSES)
     source, target = data.edge_index
@@ -99,7 +117,7 @@ def train(folder: Path, name: str) -> None:
         optimizer.step()
     accuracy = float((model.eval()(data.x, data.edge_index).argmax(1) == labels).float().mean())
     print(f"{name}: accuracy {accuracy:.2f} after {EPOCHS} epochs on {data.num_nodes} nodes", flush=True)
-    torch.save(model.state_dict(), weights(folder, name))
+    return model
 
 
 def in_a_process(given: argparse.Namespace, part: str, name: str, nodes: int) -> dict[str, float]:
@@ -140,6 +158,46 @@ def measured(folder: Path, part: str, name: str, nodes: int, count: int, evaluat
         "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         **{status: statuses.count(status) for status in sorted(set(statuses))},
     }
+
+
+def tell_peak(given: argparse.Namespace) -> None:
+    print(f"\npeak: one target, Exact with {given.evaluations} evaluations")
+    print("| model | edges of the neighbourhood | status | CPU s | RSS before | largest RSS |")
+    print("|---|---|---|---|---|---|")
+    for name in MODELS:
+        one = in_a_process(given, "peak", name, PEAK[name][0])
+        sizes = f"{one['before'] / 1e9:.2f} GB | {one['largest'] / 1e9:.2f} GB"
+        print(f"| {name} | {one['edges']:,} | {one['status']} | {one['seconds']:.0f} | {sizes} |", flush=True)
+
+
+def peak(name: str, evaluations: int) -> dict[str, float]:
+    torch.set_num_threads(1)
+    nodes, degree = PEAK[name]
+    rng = np.random.default_rng(0)
+    pairs = rng.integers(nodes, size=(2, nodes * degree // 2))
+    pairs = pairs[:, pairs[0] != pairs[1]]
+    edge_index = torch.from_numpy(np.concatenate([pairs, pairs[::-1]], axis=1))
+    data = Data(x=torch.from_numpy(rng.standard_normal((nodes, FEATURES), dtype=np.float32)), edge_index=edge_index)
+    torch.manual_seed(0)
+    model = MODELS[name](FEATURES, WIDTH, 2, CLASSES).eval()
+    session = butfor.prepare(model, data)
+    before = resident("VmRSS")
+    begun = time.process_time()
+    result = session.explain(1, butfor.Exact(threads=1), budget=butfor.Budget(evaluations))
+    seconds = time.process_time() - begun
+    return {
+        "edges": session.problem(1).edits.neighbourhood.num_columns,
+        "status": result.status.value,
+        "seconds": seconds,
+        "before": before,
+        "largest": resident("VmHWM"),
+    }
+
+
+def resident(which: str) -> int:
+    """Bytes of memory that the process holds now (VmRSS), or held at most (VmHWM)."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(which))
+    return int(line.split()[1]) * 1024
 
 
 def tell_reads(folder: Path, count: int) -> None:

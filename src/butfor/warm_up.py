@@ -10,6 +10,7 @@ from __future__ import annotations
 from multiprocessing import get_context
 
 import numpy as np
+import torch
 from torch_geometric.nn import GraphConv
 
 from butfor.session import Session
@@ -27,18 +28,20 @@ def warm_up() -> None:
 
 
 def compile_kernels(kind: str) -> None:
-    """Ask each kernel of one kind a question about a small graph."""
+    """Ask each kernel of one kind a question about a small graph, in single and in double precision."""
     gcn, data = random_problem(seed=0)
     model = gcn if kind == "gcn" else GraphConv(data.num_features, 3).eval()
-    problem = Session.of(model, data).problem(0)
-    edits = np.arange(len(problem.edits))
-    problem.ask([[0]])
-    problem.gradient()
-    problem.influence((), edits, 2)
-    problem.margin_bound((), edits, 2, 0.0)
-    sieve = problem.sieve(edits, 2, np.inf, 0.0)
-    if sieve is not None:
-        sieve.next(1)
+    for precision in (torch.float32, torch.float64):
+        data.x = data.x.to(precision)
+        problem = Session.of(model.to(precision), data).problem(0)
+        edits = np.arange(len(problem.edits))
+        problem.ask([[0]])
+        problem.gradient()
+        problem.influence((), edits, 2)
+        problem.margin_bound((), edits, 2, 0.0)
+        sieve = problem.sieve(edits, 2, np.inf, 0.0)
+        if sieve is not None:
+            sieve.next(1)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from torch_geometric.data import Data
 
 import butfor
 from butfor.cli import main
@@ -23,6 +25,7 @@ from butfor.errors import ButforError, GraphError, InputError
 from disk_graphs import check_same
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from cli_folders import Refused
@@ -86,16 +89,55 @@ def test_many_parts(tmp_path: Path, ids: str, suffix: str) -> None:
     check_same(load_graph(tmp_path / "graph"), load_graph(paths[0], nodes=paths[1]))
 
 
-@pytest.mark.parametrize("suffix", [".npz", ".pt"])
-def test_other_files(tmp_path: Path, suffix: str) -> None:
+@pytest.mark.parametrize("undirected", [[], ["--undirected"]], ids=["as it is", "undirected"])
+@pytest.mark.parametrize("kind", ["compressed", "stored", "other types", "torch", "old torch"])
+def test_other_files(tmp_path: Path, kind: str, undirected: list[str]) -> None:
     data = butfor.datasets.tree_cycles(seed=1)
-    path = tmp_path / f"graph{suffix}"
-    if suffix == ".npz":
+    data.edge_index, data.edge_motif = data.edge_index[:, 3:], data.edge_motif[3:]
+    data.edge_weight = torch.rand(data.num_edges)
+    path = tmp_path / ("graph.pt" if "torch" in kind else "graph.npz")
+    if kind == "compressed":
         save_graph(data, path)
+    elif kind == "stored":
+        np.savez(
+            path, edge_index=data.edge_index.numpy(), x=data.x.numpy(), test_idx=[3, 1], edge_weight=data.edge_weight
+        )
+    elif kind == "other types":
+        # Large numbers first, in the order of Fortran, and an array of no rows.
+        pairs = np.ascontiguousarray(data.edge_index.T.numpy()).astype(">i4").T
+        np.savez(
+            path, edge_index=pairs, x=np.asfortranarray(data.x.numpy(), np.float64), val_idx=np.empty(0, int), seed=5
+        )
     else:
-        torch.save(data, path)
-    assert main(["convert", str(path), "--out", str(tmp_path / "out"), "--quiet"]) == 0
-    check_same(load_graph(tmp_path / "out"), load_graph(path))
+        torch.save(data, path, _use_new_zipfile_serialization=kind == "torch")
+    before = path.read_bytes()
+    assert main(["convert", str(path), "--out", str(tmp_path / "out"), "--quiet", *undirected]) == 0
+    check_same(load_graph(tmp_path / "out"), load_graph(path, undirected=bool(undirected)))
+    assert path.read_bytes() == before
+    assert not {"scratch", ".lock"} & {one.name for one in (tmp_path / "out").iterdir()}
+
+
+def test_bad_files_are_refused_in_the_same_words_and_leave_nothing(tmp_path: Path) -> None:
+    good = {"edge_index": np.array([[0, 1], [1, 0]]), "x": np.ones((2, 3))}
+    for number, change in enumerate(
+        [
+            {"x": np.full((2, 3), np.nan)},
+            {"edge_index": np.array([[0], [9]])},
+            {"y": np.ones(5)},
+            {"x": np.array([None])},
+        ]
+    ):
+        path = tmp_path / f"{number}.npz"
+        np.savez(path, **{**good, **change})
+        with pytest.raises(ButforError) as wanted:
+            load_graph(path)
+        with pytest.raises(ButforError, match=re.escape(str(wanted.value))):
+            convert_graph(path, tmp_path / "out")
+        path.unlink()
+        assert not list(tmp_path.iterdir())
+    torch.save([Data(x=torch.ones(1, 1), edge_index=torch.zeros(2, 1).long())] * 2, tmp_path / "two.pt")
+    with pytest.raises(GraphError, match="holds 2 graphs"):
+        convert_graph(tmp_path / "two.pt", tmp_path / "out")
 
 
 BAD = {
@@ -227,6 +269,9 @@ def test_a_process_that_is_killed_leaves_nothing_that_looks_whole(tmp_path: Path
         assert partial.exists() == (kind == signal.SIGKILL)
     with pytest.raises(GraphError, match=r"has no graph\.json"):
         butfor.open_graph(tmp_path / ".graph0.partial")
+    assert main([*command[3:], "--out", str(tmp_path / "graph0"), "--quiet"]) == 0
+    assert butfor.open_graph(tmp_path / "graph0").num_edges == 1_000_000
+    assert not (tmp_path / ".graph0.partial").exists()
 
 
 LIMITED = """
@@ -235,20 +280,27 @@ import butfor, polars, torch
 from butfor.datasets import convert_graph, load_graph
 size = int(next(line for line in open("/proc/self/status") if line.startswith("VmData")).split()[1]) * 1024
 resource.setrlimit(resource.RLIMIT_DATA, (size + 300_000_000,) * 2)
+source, out, nodes = sys.argv[2], sys.argv[3], sys.argv[4] if len(sys.argv) > 4 else None
 if sys.argv[1] == "whole":
-    load_graph(sys.argv[2], nodes=sys.argv[3])
+    load_graph(source, nodes=nodes)
 else:
-    convert_graph(sys.argv[2], sys.argv[4], nodes=sys.argv[3], memory=50_000_000)
+    convert_graph(source, out, nodes=nodes, memory=50_000_000)
 """
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
-def test_memory_is_bounded(tmp_path: Path) -> None:
-    edges, nodes = large_tables(tmp_path, 5_000_000)
+@pytest.mark.parametrize("save", [None, np.savez, np.savez_compressed], ids=["tables", "stored", "compressed"])
+def test_memory_is_bounded(tmp_path: Path, save: Callable[..., None] | None) -> None:
+    if save is None:
+        edges, nodes = large_tables(tmp_path, 5_000_000)
+        files = [str(edges), str(tmp_path / "graph"), str(nodes)]
+    else:
+        ends = np.random.default_rng(0).integers(0, 500_000, (200_000, 2))
+        save(tmp_path / "graph.npz", edge_index=ends.T, x=np.ones((500_000, 100)))
+        files = [str(tmp_path / "graph.npz"), str(tmp_path / "graph")]
     given = [sys.executable, "-c", LIMITED]
-    files = [str(edges), str(nodes), str(tmp_path / "graph")]
     assert subprocess.run([*given, "whole", *files], capture_output=True).returncode != 0
     run = subprocess.run([*given, "parts", *files], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    assert butfor.open_graph(tmp_path / "graph").num_edges == 5_000_000
+    assert butfor.open_graph(tmp_path / "graph").num_edges == (5_000_000 if save is None else 200_000)

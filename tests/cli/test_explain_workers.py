@@ -100,7 +100,8 @@ def test_a_folder_of_another_run_is_refused(refused: Refused, rings: Path, tmp_p
 @pytest.mark.slow
 def test_proofs_of_a_folder_are_checked(rings: Path, tmp_path: Path, capsys: Capture) -> None:
     folder = f"{tmp_path / 'results'}/"
-    assert main(explain(rings, "--limit", "5", "--certificate", "--quiet", "--out", folder)) == 0
+    # The proofs of others are longer, and may not be ready in time on a busy machine.
+    assert main(explain(rings, "--nodes", "1,5,7,13,15", "--certificate", "--quiet", "--out", folder)) == 0
     capsys.readouterr()
     assert main(["check", folder, "--checkpoint", str(rings / "run")]) == 0
     assert "5 of 5 results are confirmed" in capsys.readouterr().out
@@ -123,6 +124,25 @@ def test_a_node_that_fails_is_a_row(rings: Path, tmp_path: Path, capsys: Capture
     assert "Node 7 could not be explained: RuntimeError: no luck" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("out", ["cfs.jsonl", "cfs/"])
+def test_nodes_that_failed_are_tried_again(
+    rings: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, out: str
+) -> None:
+    command = explain(rings, "--out", f"{tmp_path}/{out}")
+    with monkeypatch.context() as bad_luck:
+        solve = Exact.solve
+        bad_luck.setattr(Exact, "solve", lambda self, problem: 1 / (problem.target != (7,)) and solve(self, problem))
+        assert main(command) == 0
+        # In vain at first.
+        assert main([*command, "--retry-failed"]) == 0
+        assert capsys.readouterr().out.count("failed 1") == 2
+    assert main([*command, "--retry-failed"]) == 0
+    assert "11 of 12 nodes are in" in capsys.readouterr().err
+    assert by_target(tmp_path / out) == by_target(rings / "done.jsonl")
+    assert main([*command, "--retry-failed"]) == 0
+    assert "nothing to do" in capsys.readouterr().err
+
+
 @pytest.mark.usefixtures("unlucky")
 def test_where_all_nodes_fail_nothing_is_written(refused: Refused, rings: Path, tmp_path: Path) -> None:
     command = explain(rings, "--nodes", "7", "--out", str(tmp_path / "cfs.jsonl"))
@@ -132,6 +152,7 @@ def test_where_all_nodes_fail_nothing_is_written(refused: Refused, rings: Path, 
 def test_senseless_flags(refused: Refused, rings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refused(explain(rings, "--jobs", "0"), "jobs")
     refused(explain(rings, "--address", "auto"), "give --executor ray too")
+    refused(explain(rings, "--retry-failed"), "give --out FILE too")
     refused(explain(rings, "--progress", "loud"), "progress")
     monkeypatch.setitem(sys.modules, "ray", None)
     refused(explain(rings, "--executor", "ray"), r"ray is not installed; run: pip install 'butfor\[ray\]'")
@@ -175,7 +196,8 @@ def test_a_signal_stops_the_workers(rings: Path, tmp_path: Path, number: int, co
     assert "Traceback" not in err
     left = subprocess.run(["pgrep", "-ag", str(process.pid)], capture_output=True, text=True, check=False)
     assert not [line for line in left.stdout.splitlines() if not re.search("resource_tracker|defunct", line)]
-    assert main(arguments) == 0
+    # One process goes on where several were stopped.
+    assert main(explain(rings, "--nodes", "all", "--quiet", "--out", f"{tmp_path}/{out}")) == 0
     assert main(explain(rings, "--nodes", "all", "--quiet", "--out", str(tmp_path / "whole.jsonl"))) == 0
     assert by_target(path) == by_target(tmp_path / "whole.jsonl")
 

@@ -8,12 +8,16 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from butfor.cli import main
 from butfor.methods import METHODS
 from butfor.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
@@ -23,36 +27,48 @@ def blocks(path: Path) -> list[str]:
     return re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.DOTALL)
 
 
-def run(code: str, folder: Path) -> str:
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.fixture
+def printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[str], str]:
+    """Run code as a script of its own in an empty folder, but in this process: what does it print?"""
+    monkeypatch.chdir(tmp_path)
+
+    def run(code: str) -> str:
+        capsys.readouterr()
+        exec(compile(code, "document", "exec"), {"__name__": "__main__"})
+        return capsys.readouterr().out
+
+    return run
 
 
 @pytest.mark.slow
 def test_quickstart_runs_as_written(tmp_path: Path) -> None:
+    """In a process of its own, as a newcomer would run it."""
     code = blocks(ROOT / "README.md")[0]
     assert len(code.strip().splitlines()) <= 12
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     printed = re.search(r"```text\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
     assert printed is not None
-    assert run(code, tmp_path) == printed[1]
+    assert done.stdout == printed[1]
     assert (tmp_path / "quickstart.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow
-def test_other_python_of_the_readme_runs_as_written(tmp_path: Path) -> None:
+def test_other_python_of_the_readme_runs_as_written(printed: Callable[[str], str]) -> None:
     _, *others = blocks(ROOT / "README.md")
     assert others
     for code in others:
-        assert "t would be" in run(code, tmp_path)
+        assert "t would be" in printed(code)
 
 
 # The recipes of CONTRIBUTING.md are packages of several files: test_recipes.py follows them.
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "docs").glob("*.md") if blocks(path)))
-def test_python_of_a_document_runs_as_written(name: str, tmp_path: Path) -> None:
-    printed = run("\n".join(blocks(ROOT / "docs" / name)), tmp_path)
-    assert "t would be" in printed or "print(" not in "".join(blocks(ROOT / "docs" / name))
+def test_python_of_a_document_runs_as_written(name: str, printed: Callable[[str], str]) -> None:
+    code = "\n".join(blocks(ROOT / "docs" / name))
+    assert "t would be" in printed(code) or "print(" not in code
 
 
 def test_documents_that_must_have_python_have_some() -> None:

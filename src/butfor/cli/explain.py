@@ -83,6 +83,7 @@ def explain(
     address: Annotated[str | None, Parameter(group=WHERE)] = None,
     out: Annotated[str | None, Parameter(group=OUTPUT)] = None,
     format: Annotated[Format | None, Parameter(group=OUTPUT)] = None,
+    retry_failed: Annotated[bool, Parameter(group=OUTPUT, negative=(), show_default=False)] = False,
     progress: Annotated[ProgressKind, Parameter(group=OUTPUT)] = "auto",
     quiet: Annotated[bool, Parameter(group=OUTPUT, negative=(), show_default=False)] = False,
 ) -> int:
@@ -126,12 +127,15 @@ def explain(
             are not explained again. A name that ends with / is a folder, for very many results: it gets a manifest and
             shards, each written at once. Without this option the results are printed.
         format: the format of the shards in a folder; jsonl by default.
+        retry_failed: explain targets again whose results in --out have the status failed.
         progress: how to say on standard error how far the run is. By default a bar on a terminal, and a line now and
             then if it is redirected; json is for machines.
         quiet: show no progress bar and no notes.
     """
     started = time.monotonic()
-    place = None if out is None else _Place.of(out, format)
+    if retry_failed and out is None:
+        raise InputError("--retry-failed is about results of an earlier run: give --out FILE too")
+    place = None if out is None else _Place.of(out, format, retry_failed)
     workers = _executor(jobs, executor, address)
     budget = Budget(None if evaluations == "none" else evaluations, seconds)
     subject = (source or Source()).read()
@@ -189,10 +193,11 @@ class _Place:
     path: Path
     is_folder: bool
     format: "Format | None"
+    retry_failed: bool
 
     @classmethod
-    def of(cls, out: str, format: "Format | None") -> "_Place":
-        """What --out and --format say.
+    def of(cls, out: str, format: "Format | None", retry_failed: bool) -> "_Place":
+        """What --out, --format and --retry-failed say.
 
         Raises:
             StoreError: nothing can be written there.
@@ -202,11 +207,14 @@ class _Place:
         check_folder(path) if is_folder else check_output_path(path)
         if format == "parquet":
             import polars  # noqa: F401 (missing now, and not after hours)
-        return cls(path, is_folder, format)
+        return cls(path, is_folder, format, retry_failed)
 
     def open(self, job: Job, budget: Budget) -> Store | Folder:
         """The results there, to be continued."""
-        return Folder(self.path, job.run, budget, self.format) if self.is_folder else Store(self.path, job.run)
+        again = self.retry_failed
+        if self.is_folder:
+            return Folder(self.path, job.run, budget, self.format, retry_failed=again)
+        return Store(self.path, job.run, retry_failed=again)
 
 
 def _executor(jobs: int | None, executor: str, address: str | None) -> "Executor | None":

@@ -11,8 +11,7 @@ from butfor.cli.target_lists import parse_graphs, parse_links, parse_nodes
 from butfor.errors import InputError
 from butfor.live import live_line
 from butfor.models.threads import threads_for
-from butfor.runs import Run
-from butfor.runs.store import RunOfGraphs
+from butfor.runs import Run, RunOfGraphs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

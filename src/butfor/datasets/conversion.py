@@ -9,20 +9,26 @@ import numpy as np
 from tqdm import tqdm
 
 from butfor.datasets.columns import as_numbers, finite_numbers, first_row, whole_numbers
-from butfor.datasets.loading import find_loader, load_graph
+from butfor.datasets.loading import find_loader, load_graph, only_graph
+from butfor.datasets.npz import read_npz
 from butfor.datasets.parts import Table
 from butfor.datasets.places import Places
+from butfor.datasets.pt import read_pt
+from butfor.datasets.scratch import Scratch
 from butfor.datasets.wording import expected_tables
 from butfor.errors import GraphError, InputError
+from butfor.graph.disk.partial import PartialFolder
 from butfor.graph.disk.write import write_graph
 from butfor.graph.disk.writer import MEMORY, GraphWriter
 from butfor.graph.validate import check_name
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable
 
     import polars as pl
     from numpy.typing import NDArray
+    from torch_geometric.data import Data
 
 __all__ = ["convert_graph"]
 
@@ -40,8 +46,8 @@ def convert_graph(
     """Write the graph of a file to a folder, from which `butfor.open_graph` opens it without reading it.
 
     Edge lists and node tables in CSV and Parquet are read in parts and sorted outside memory, so they may be larger
-    than that; of their nodes only the ids are held, and not even these if they are 0, 1, 2 and so on. All other files
-    are read as `load_graph` reads them.
+    than that; of their nodes only the ids are held, and not even these if they are 0, 1, 2 and so on. Arrays of `.npz`
+    and `.pt` files are mapped, not held. All other files are read as `load_graph` reads them.
 
     Args:
         source: what `load_graph` takes.
@@ -58,6 +64,12 @@ def convert_graph(
     """
     source = Path(source)
     found = find_loader(source) if source.exists() else None
+    mapped = None if found is None or nodes is not None else _MAPPED.get(found[0].reader)
+    if mapped is not None:
+        with PartialFolder(folder, force=force) as partial:
+            data = mapped(source, partial.scratch)
+            write_graph(data, partial, undirected=undirected, memory=memory, progress=progress)
+        return
     if found is None or not found[0].node_table or nodes is None:
         data = load_graph(source, nodes=nodes, undirected=undirected)
         write_graph(data, folder, memory=memory, force=force, progress=progress)
@@ -73,6 +85,13 @@ def convert_graph(
         _write_edges(writer, edges, places, table.path, progress)
         del places
         writer.finish(**values)
+
+
+# Readers that need not hold a whole file, in place of those of the registry; they get a folder for what they copy.
+_MAPPED: dict[Any, Callable[[Path, Path], Data]] = {
+    "butfor.datasets.npz:read_npz": lambda path, scratch: read_npz(path, Scratch(scratch)),
+    "butfor.datasets.pt:read_pt": lambda path, _: only_graph(path, read_pt(path, mapped=True)),
+}
 
 
 def _write_nodes(writer: GraphWriter, table: Table, progress: bool) -> tuple[Places, dict[str, Any]]:

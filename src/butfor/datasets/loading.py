@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from torch_geometric.data import Data
 
-__all__ = ["find_loader", "find_marker", "load_graph", "load_graphs"]
+__all__ = ["find_loader", "find_marker", "load_graph", "load_graphs", "only_graph"]
 
 
 def load_graph(
@@ -47,7 +47,15 @@ def load_graph(
         GraphError: if the path does not exist, no loader knows it, there are several graphs, or they are damaged,
             unsafe to read or malformed.
     """
-    graphs = load_graphs(path, nodes=nodes, undirected=undirected)
+    return only_graph(path, load_graphs(path, nodes=nodes, undirected=undirected))
+
+
+def only_graph(path: str | os.PathLike[str], graphs: list[Data]) -> Data:
+    """The graph of a file that must hold no other.
+
+    Raises:
+        GraphError: there are several.
+    """
     if len(graphs) != 1:
         raise GraphError(f"{path} holds {len(graphs)} graphs: use load_graphs and choose one")
     return graphs[0]

@@ -15,7 +15,9 @@ from butfor.boundary.atomic import atomic_write
 from butfor.boundary.json_values import shown
 from butfor.boundary.limits import array_bytes, check_size
 from butfor.boundary.reading import check_file, reading
+from butfor.datasets.scratch import Memory
 from butfor.errors import ButforError, GraphError, InputError
+from butfor.graph.disk.opened import as_tensor
 from butfor.graph.validate import check_name, validate
 
 if TYPE_CHECKING:
@@ -31,8 +33,8 @@ Array: TypeAlias = "npt.NDArray[Any]"
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
-def read_arrays(path: Path, error: type[ButforError] = GraphError) -> dict[str, Array]:
-    """Return all arrays of an `.npz` file; nothing in it is ever unpickled.
+def read_arrays(path: Path, error: type[ButforError] = GraphError, where: Memory | None = None) -> dict[str, Array]:
+    """Return all arrays of an `.npz` file, in memory or elsewhere; nothing in it is ever unpickled.
 
     The sizes that the headers of all arrays claim are checked before the first array is read.
 
@@ -40,7 +42,7 @@ def read_arrays(path: Path, error: type[ButforError] = GraphError) -> dict[str, 
         error: if the file is truncated, not an `.npz`, holds pickled objects, or would take too much memory.
     """
     check_file(path, error)
-    kind = "as .npz"
+    kind, where = "as .npz", where or Memory()
     with reading(path, error):
         file = path.open("rb")
     with file:
@@ -58,11 +60,12 @@ def read_arrays(path: Path, error: type[ButforError] = GraphError) -> dict[str, 
         claimed = 0
         for name, info in members.items():
             claimed += _claimed_bytes(path, error, archive, name, info)
-            check_size(claimed, str(path), error)
+            if where.limited:
+                check_size(claimed, str(path), error)
         arrays: dict[str, Array] = {}
         for name, info in members.items():
             with reading(path, error, kind), archive.open(info) as member:
-                arrays[name] = np.lib.format.read_array(member, allow_pickle=False)
+                arrays[name] = where.read(member)
         return arrays
 
 
@@ -97,7 +100,7 @@ _HEADERS: dict[tuple[int, int], Any] = {
 }
 
 
-def read_npz(path: Path) -> Data:
+def read_npz(path: Path, where: Memory | None = None) -> Data:
     """Return the graph whose arrays are `edge_index` and `x`, and whatever else describes it.
 
     `*_idx` arrays become masks (`test_idx` gives `test_mask`); integer features become floats; text and
@@ -106,7 +109,8 @@ def read_npz(path: Path) -> Data:
     Raises:
         GraphError: if the file cannot be read or an array does not fit.
     """
-    arrays = read_arrays(path)
+    where = where or Memory()
+    arrays = read_arrays(path, where=where)
     for required in ("edge_index", "x"):
         if required not in arrays:
             raise GraphError(f"{path} has no array {required!r}, only {', '.join(sorted(arrays)) or 'nothing'}")
@@ -117,13 +121,13 @@ def read_npz(path: Path) -> Data:
         if key in fields or (key != name and key in arrays):
             raise GraphError(f"{path} has both {key} and {name}: keep one of them")
         check_name(path, name, "an array")
-        fields[key] = _field(path, name, array, nodes)
+        fields[key] = _field(path, name, array, nodes, where)
     data = Data(**fields)
     validate(data)
     return data
 
 
-def _field(path: Path, name: str, array: Array, nodes: int) -> Any:
+def _field(path: Path, name: str, array: Array, nodes: int, where: Memory) -> Any:
     kind = array.dtype.kind
     if kind not in "biufU" or (kind == "f" and array.dtype.itemsize > 8):
         raise GraphError(f"array {name} of {path} is of dtype {array.dtype}: only numbers and text can be used")
@@ -135,14 +139,14 @@ def _field(path: Path, name: str, array: Array, nodes: int) -> Any:
         array = array.astype(bool)
     elif name in ("x", "edge_weight", "edge_attr") and kind != "U":
         with np.errstate(over="ignore"):  # a number that is too large becomes infinite, which is refused later
-            array = array.astype(np.float32)
+            array = where.cast(array, np.float32)
     elif kind in "iu":
-        array = array.astype(np.int64)
+        array = where.cast(array, np.int64)
     if kind == "U" or name == "node_ids" or (array.ndim == 0 and not _has_rows(name)):
         with reading(path):  # numpy also accepts code points that are not valid text
             "".join(array.ravel().tolist() if kind == "U" else ()).encode()
             return array.tolist()
-    return materialized(torch.from_numpy(array.astype(array.dtype.newbyteorder("="))))
+    return materialized(as_tensor(where.cast(array, array.dtype.newbyteorder("="))))
 
 
 def materialized(value: torch.Tensor) -> torch.Tensor:

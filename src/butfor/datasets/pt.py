@@ -28,17 +28,22 @@ __all__ = ["read_pt"]
 _PARTS_OF_A_DATA = [BaseStorage, DataEdgeAttr, DataTensorAttr, EdgeStorage, GlobalStorage, NodeStorage]
 
 
-def read_pt(path: Path) -> list[Data]:
+def read_pt(path: Path, *, mapped: bool = False) -> list[Data]:
     """Return the graphs of a `.pt` file, read with `weights_only=True`.
+
+    If they are to be ``mapped``, numbers are read from the file when they are needed, so it must stay as it is.
 
     Raises:
         GraphError: if the file is damaged, asks to run code, or holds something else than homogeneous graphs.
     """
     check_file(path)
-    _check_archive(path)
+    # What older versions of torch wrote cannot be mapped.
+    mapped = mapped and zipfile.is_zipfile(path)
+    if not mapped:
+        _check_archive(path)
     try:
         with reading(path), torch.serialization.safe_globals(_PARTS_OF_A_DATA):
-            loaded: Any = torch.load(path, map_location="cpu", weights_only=True)
+            loaded: Any = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except GraphError as problem:
         if asked := re.search(r"GLOBAL (\S+)|function (\S+)|class (\S+)", str(problem.__cause__)):
             raise GraphError(
@@ -47,7 +52,7 @@ def read_pt(path: Path) -> list[Data]:
             ) from problem
         raise GraphError(f"{path} is damaged or was not written by torch.save") from problem
     graphs = loaded if isinstance(loaded, list) and loaded else [loaded]
-    return [_rebuilt(path, graph) for graph in graphs]
+    return [_rebuilt(path, graph, mapped) for graph in graphs]
 
 
 def _check_archive(path: Path) -> None:
@@ -60,7 +65,7 @@ def _check_archive(path: Path) -> None:
     check_size(claimed, str(path))
 
 
-def _rebuilt(path: Path, graph: Any) -> Data:
+def _rebuilt(path: Path, graph: Any, mapped: bool) -> Data:
     """Build the graph anew from its attributes, because the internal state of a Data from a file cannot be trusted."""
     if isinstance(graph, HeteroData):
         raise GraphError(
@@ -75,9 +80,10 @@ def _rebuilt(path: Path, graph: Any) -> Data:
         check_name(path, name)
         if isinstance(value, Tensor):
             check_plain(name, value)
-            # An expanded tensor is larger than what is stored of it.
-            claimed += array_bytes(value.shape, value.element_size())
-            check_size(claimed, str(path))
+            if not (mapped and value.is_contiguous()):
+                # An expanded tensor is larger than what is stored of it.
+                claimed += array_bytes(value.shape, value.element_size())
+                check_size(claimed, str(path))
             fields[name] = materialized(value)
         elif name == "y":
             raise GraphError(f"y of {path} is {shown(value)}, but must be a tensor")

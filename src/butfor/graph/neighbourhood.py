@@ -74,6 +74,18 @@ class Neighbourhood:
         inside: NDArray[np.bool_] = self.distance[receivers] < self.hops
         return inside
 
+    def within_reach(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which nodes lie inside the outermost ring if only these of its edges are there."""
+        if self.hops is None:
+            return np.ones(self.num_nodes, dtype=bool)
+        along = self.edge_index[:, kept]
+        sender, receiver = along if self.flow == "source_to_target" else along[::-1]
+        inside = np.zeros(self.num_nodes, dtype=bool)
+        inside[self.target_rows] = True
+        for _ in range(1, self.hops):
+            inside[sender[inside[receiver]]] = True
+        return inside
+
     @property
     def num_nodes(self) -> int:
         """How many nodes it has."""

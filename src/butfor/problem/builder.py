@@ -44,7 +44,7 @@ READS_MORE = (
 MODEL_ITSELF = "Every question ran the model itself, because of {}."
 
 
-# The most edges of a neighbourhood: one of this size is searched in about 2 GB.
+# The most edges of a neighbourhood: one of this size is searched in 2 GB (`python -m benchmarks.scale --parts peak`).
 MAX_EDGES = 1_000_000
 
 

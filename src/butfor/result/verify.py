@@ -13,6 +13,7 @@ from butfor.predict.truth import logits_after, logits_after_all
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from butfor.edits.edits import EditSet
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Verified", "verify", "verify_many"]
 
-# At most this many shared runs: which targets take part in which is kept in the bits of a uint64.
+# So many shared runs are filled at a time: which targets take part in which is kept in the bits of a uint64.
 RUNS = 64
 
 
@@ -50,9 +51,8 @@ def verify(problem: Problem, chosen: EditSet) -> Verified:
 def verify_many(asked: Sequence[tuple[Problem, EditSet]], runs: int = RUNS) -> list[Verified]:
     """Verify edit sets of several problems in as few runs of the model on the whole graph as possible.
 
-    Targets share a run where no edit of one is visible to another and the model is known to look no further
-    (`Problem.is_local`), so that it has no effect there. If a target's logits or outcome in a shared run
-    differ from what its search saw, it is run again alone.
+    Targets share a run where no edit of one can matter to another (`_disjoint_groups`). If a target's logits or outcome
+    in a shared run differ from what its search saw, it is run again alone.
     """
     expected = _expected(asked)
     results: dict[int, Verified] = {}
@@ -78,32 +78,65 @@ def _verified(problem: Problem, chosen: EditSet, logits: Tensor, expected: Tenso
 
 
 def _disjoint_groups(asked: Sequence[tuple[Problem, EditSet]], runs: int) -> list[list[int]]:
-    """Groups of problems in which no edit of one is visible to another."""
-    groups: list[list[int]] = []
-    alone: list[list[int]] = []
-    if asked and asked[0][0].predictor.scope == "receptive-field":
+    """Groups of problems in which no edit of one can matter to another.
+
+    Let F be the edges that can matter to a target after its own edits (`_field`). In a shared run the edits of others
+    are made as well. If none of these deletes an edge of F, the target hears in that run along the same edges, from the
+    same nodes, as it would alone: by induction over the hops, the nodes at each distance are the same, and so are the
+    edges that lead to them. So a hub does not keep targets apart: all may have it in their receptive fields as long
+    as the edges that are deleted lie in that of one target only, or all who see an edge delete it themselves.
+    """
+    if not asked or asked[0][0].predictor.scope == "receptive-field":
         return [[number] for number in range(len(asked))]
-    if asked:
-        # Bit g of each edge: whether it is deleted in group g, and whether a target of group g sees it.
-        deleted = np.zeros(asked[0][0].graph.edge_index.shape[1], dtype=np.uint64)
-        seen = np.zeros_like(deleted)
-    for number, (problem, chosen) in enumerate(asked):
-        edits, columns = problem.edits, problem.edits.whole_columns(chosen)
-        if not edits.only_deletes or not problem.is_local:
-            alone.append([number])
-            continue
-        visible = edits.neighbourhood.columns[edits.visible]
-        taken = int(np.bitwise_or.reduce(seen[columns]) | np.bitwise_or.reduce(deleted[visible]))
+    can_share = [problem.edits.only_deletes and problem.is_local for problem, _ in asked]
+    alone = [[number] for number, can in enumerate(can_share) if not can]
+    waiting = [number for number, can in enumerate(can_share) if can]
+    fields = {number: _field(*asked[number]) for number in waiting}
+    groups: list[list[int]] = []
+    while waiting:
+        filled, waiting = _first_fit(asked, fields, waiting, runs)
+        groups += filled
+    return groups + alone
+
+
+def _first_fit(
+    asked: Sequence[tuple[Problem, EditSet]], fields: dict[int, NDArray[np.int64]], waiting: list[int], runs: int
+) -> tuple[list[list[int]], list[int]]:
+    """Each target in the first of so many groups that it fits into; and those that fit into none."""
+    groups: list[list[int]] = []
+    left: list[int] = []
+    # Bit g of each edge: whether it is deleted in group g, and whether it can matter to a target of group g.
+    deleted = np.zeros(asked[0][0].graph.edge_index.shape[1], dtype=np.uint64)
+    seen = np.zeros_like(deleted)
+    for number in waiting:
+        problem, chosen = asked[number]
+        columns, field = problem.edits.whole_columns(chosen), fields[number]
+        taken = int(np.bitwise_or.reduce(seen[columns]) | np.bitwise_or.reduce(deleted[field]))
         free = (taken + 1) & ~taken
         group = free.bit_length() - 1
         if group == runs:
-            alone.append([number])
+            left.append(number)
             continue
-        if group >= len(groups):
-            group = len(groups)
+        if group == len(groups):
             groups.append([])
         bit = np.uint64(1 << group)
         deleted[columns] |= bit
-        seen[visible] |= bit
+        seen[field] |= bit
         groups[group].append(number)
-    return groups + alone
+    return groups, left
+
+
+def _field(problem: Problem, chosen: EditSet) -> NDArray[np.int64]:
+    """The edges of the whole graph that can matter to a target after these edits: its receptive field, edited.
+
+    What the edits delete is gone whoever else deletes it. Where the code shows that the model hears along edges alone,
+    what they cut off does not matter either: of an edge that does, one end is still near enough. (Not only the end
+    that hears: a layer may count the edges that leave a node.)
+    """
+    edits, near = problem.edits, problem.edits.neighbourhood
+    kept = np.ones(near.num_columns, dtype=bool)
+    kept[edits.columns(chosen)] = False
+    matters = kept & edits.visible
+    if problem.predictor.hears_only_messages:
+        matters &= near.within_reach(kept)[near.edge_index].any(axis=0)
+    return near.columns[matters]

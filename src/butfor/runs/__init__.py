@@ -2,6 +2,8 @@
 
 from butfor.runs.folder import Folder
 from butfor.runs.results import Results, load_results, read_results
-from butfor.runs.store import Outcome, Run, RunOfGraphs, Store
+from butfor.runs.run import Run, RunOfGraphs
+from butfor.runs.sink import Outcome
+from butfor.runs.store import Store
 
 __all__ = ["Folder", "Outcome", "Results", "Run", "RunOfGraphs", "Store", "load_results", "read_results"]

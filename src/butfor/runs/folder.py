@@ -16,16 +16,17 @@ from butfor.errors import StoreError
 from butfor.graph.fingerprint import graph_fingerprint
 from butfor.result.assemble import versions
 from butfor.result.lines import reason_of
+from butfor.runs.run import RunOfGraphs
 from butfor.runs.shards import FORMATS, read_shard, write_shard
-from butfor.runs.store import Closing, Outcome, RunOfGraphs, lock
+from butfor.runs.sink import Sink, lock
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from butfor.problem.budget import Budget
     from butfor.result.counterfactual import Counterfactual
+    from butfor.runs.run import Run
     from butfor.runs.shards import Format
-    from butfor.runs.store import Run
 
 __all__ = ["Folder", "check_folder", "read_manifest", "shard_paths"]
 
@@ -36,7 +37,7 @@ LAYOUT = 1
 MOST, SECONDS = 1000, 10.0
 
 
-class Folder(Closing):
+class Folder(Sink):
     """The results of one run as shards in a folder; used like a `Store`.
 
     An existing folder is continued: `done` then holds the targets that need not be done again. A run that differs in
@@ -48,12 +49,15 @@ class Folder(Closing):
     """
 
     def __init__(
-        self, path: Path, run: Run | RunOfGraphs, budget: Budget | None = None, format: Format | None = None
+        self,
+        path: Path,
+        run: Run | RunOfGraphs,
+        budget: Budget | None = None,
+        format: Format | None = None,
+        *,
+        retry_failed: bool = False,
     ) -> None:
-        self.path = path
-        self.run = run
-        self.done: dict[int | tuple[int, int], Outcome] = {}
-        self.notice = ""
+        super().__init__(path, run, retry_failed)
         self._waiting: list[Counterfactual] = []
         self._written = time.monotonic()
         check_folder(path)
@@ -81,12 +85,9 @@ class Folder(Closing):
         Raises:
             StoreError: the result belongs to another run, its target is there already, or the disk is full.
         """
-        if difference := self.run.difference(result):
-            raise StoreError(f"the result of {result.target_name} is of {difference}")
-        if result.target in self.done:
-            raise StoreError(f"{result.target_name} is in {self.path} already")
+        self._check(result)
         self._waiting.append(result)
-        self.done[result.target] = Outcome(result.status, result.size)
+        self._note(result)
         if len(self._waiting) >= MOST or time.monotonic() - self._written > SECONDS:
             self.flush()
 
@@ -149,7 +150,9 @@ class Folder(Closing):
                 )
         for shard in shard_paths(self.path):
             for result in read_shard(shard):
-                self.done.setdefault(result.target, Outcome(result.status, result.size))
+                if not self._has(result):
+                    self._note(result)
+        self._forget_failures()
 
 
 def check_folder(path: Path) -> None:

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import IO, TYPE_CHECKING, Any, overload
 
 from butfor.boundary.printable import printable
 from butfor.boundary.reading import check_file, reading
 from butfor.errors import StoreError
 from butfor.result.lines import read_lines
 from butfor.result.result_list import ResultList
+from butfor.result.status import Status
 from butfor.result.table import to_frame, to_html
 from butfor.runs.folder import read_manifest, shard_paths
 from butfor.runs.shards import read_shard
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     import os
 
     from butfor.result.counterfactual import Counterfactual
-    from butfor.result.status import Status
 
 __all__ = ["Results", "load_results", "read_results"]
 
@@ -136,7 +136,7 @@ def load_results(path: str | os.PathLike[str]) -> Results:
 
 
 def read_results(path: str | os.PathLike[str]) -> list[Counterfactual]:
-    """All results of a file or folder, in the order in which they were written.
+    """All results of a file or folder, in the order in which they were written, those that failed behind the others.
 
     A last line whose writing was interrupted is left out, with a warning.
 
@@ -147,30 +147,42 @@ def read_results(path: str | os.PathLike[str]) -> list[Counterfactual]:
 
 
 def _from_shards(shards: Iterable[Path]) -> Iterator[Counterfactual]:
-    seen: set[int | tuple[int, int]] = set()
-    for shard in shards:
-        for result in read_shard(shard):
-            # Where a file system has no locks, two runs may have done the same: the results are the same too.
-            if result.target not in seen:
-                seen.add(result.target)
-                yield result
+    # Where a file system has no locks, two runs may have done the same: the results are the same too.
+    return _once((result, None) for shard in shards for result in read_shard(shard))
 
 
 def _from_file(path: Path) -> Iterator[Counterfactual]:
-    seen: set[int | tuple[int, int]] = set()
     with reading(path, StoreError):
         file = path.open("rb")
     with file:
-        for line in read_lines(path, file):
-            if line.result is None or not line.complete:
-                if not seen and not line.certain:
-                    raise StoreError(f"{path} holds no whole result: this is not a file of results, choose another")
-                warnings.warn(f"the last line of {path} is incomplete and left out", stacklevel=2)
-            elif line.result.target in seen:
-                raise repeated(path, line.number, line.result.target_name)
-            else:
-                seen.add(line.result.target)
-                yield line.result
+        yield from _once(_complete_lines(path, file))
+
+
+def _complete_lines(path: Path, file: IO[bytes]) -> Iterator[tuple[Counterfactual, StoreError]]:
+    """The results of a file, each with what is wrong if its target has one already."""
+    for line in read_lines(path, file):
+        if line.result is not None and line.complete:
+            yield line.result, repeated(path, line.number, line.result.target_name)
+            continue
+        if line.start == 0 and not line.certain:
+            raise StoreError(f"{path} holds no whole result: this is not a file of results, choose another")
+        warnings.warn(f"the last line of {path} is incomplete and left out", stacklevel=2)
+
+
+def _once(results: Iterable[tuple[Counterfactual, StoreError | None]]) -> Iterator[Counterfactual]:
+    """Each target once. A result that failed gives way to another of its target, so it comes behind all others."""
+    seen: set[int | tuple[int, int]] = set()
+    failed: dict[int | tuple[int, int], Counterfactual] = {}
+    for result, repetition in results:
+        if result.target in seen:
+            if repetition is not None:
+                raise repetition
+        elif result.status is Status.FAILED:
+            failed[result.target] = result
+        else:
+            seen.add(result.target)
+            yield result
+    yield from (result for target, result in failed.items() if target not in seen)
 
 
 def _plain(target: int | tuple[int, int]) -> int | tuple[int, int]:

@@ -2,154 +2,24 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import stat
-from abc import ABC, abstractmethod
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from butfor.errors import StoreError
 from butfor.result.lines import read_lines, reason_of, to_line
-
-# Windows has no such advisory locks, so there two runs that write to one file are not noticed.
-CAN_LOCK = importlib.util.find_spec("fcntl") is not None
+from butfor.runs.sink import Sink, lock
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import TracebackType
-
-    from torch_geometric.data import Data
-    from typing_extensions import Self
-
-    from butfor.graph.edge_keys import TargetType
-    from butfor.methods import Method
-    from butfor.problem.goal import Goal
-    from butfor.problem.method_record import MethodRecord
     from butfor.result.counterfactual import Counterfactual
-    from butfor.result.status import Status
-    from butfor.session import Session
+    from butfor.runs.run import Run, RunOfGraphs
 
-__all__ = ["Outcome", "Run", "RunOfGraphs", "Store", "check_output_path", "lock", "repeated"]
-
-
-@dataclass(frozen=True)
-class Run:
-    """What all results of one file have in common.
-
-    It is not written down by itself: every result repeats it, and `difference` compares. The budget is not part of it:
-    it says when to stop, not what is asked. ``defaults`` holds the default of each setting of the method.
-    """
-
-    graph_id: str
-    model_id: str
-    method: MethodRecord
-    goal: Goal
-    space_id: str
-    seed: int
-    directed: bool
-    task: str = "node"
-    node_type: TargetType | None = None
-    defaults: dict[str, Any] = field(default_factory=dict, compare=False)
-
-    @classmethod
-    def of(cls, session: Session, method: Method, seed: int = 0) -> Run:
-        """The run that the results of this session and method will belong to."""
-        return cls(
-            graph_id=session.graph_id,
-            model_id=session.model_id,
-            method=method.record(),
-            goal=session.goal,
-            space_id=session.space_id,
-            seed=seed,
-            directed=session.graph.directed,
-            task=session.predictor.task,
-            node_type=session.predictor.node_type,
-            defaults=method.default_settings(),
-        )
-
-    def difference(self, result: Counterfactual) -> str | None:
-        """What shows that a result belongs to another run, in words; None if it may belong to this one."""
-        words = {
-            "graph_id": "graph",
-            "model_id": "model",
-            "space_id": "edit space",
-            "directed": "reading of the graph (directed or not)",
-            "node_type": "node type",
-        }
-        for item in fields(self):
-            if not item.compare:
-                continue
-            theirs, ours = getattr(result, item.name), getattr(self, item.name)
-            if item.name == "method":
-                # A result of an earlier version lacks settings that did not exist then.
-                theirs = replace(theirs, settings={**self.defaults, **theirs.settings})
-                ours = replace(ours, settings={**self.defaults, **ours.settings})
-            if theirs != ours:
-                return f"another {words.get(item.name, item.name)} ({_shown(theirs)} instead of {_shown(ours)})"
-        return None
+__all__ = ["Store", "check_output_path", "repeated"]
 
 
-@dataclass(frozen=True, eq=False)
-class RunOfGraphs:
-    """What the results of one file have in common where several graphs are explained, each as a whole.
-
-    Each result must belong to the graph whose number it has. A graph is checked only when such a result comes up.
-
-    Attributes:
-        first: the run of any of the graphs.
-        graphs: all graphs, including those that are not explained.
-        directed: whether they are directed; by default this is found out for each graph.
-    """
-
-    first: Run
-    graphs: Sequence[Data]
-    directed: bool | None = None
-
-    def difference(self, result: Counterfactual) -> str | None:
-        """What shows that a result belongs to another run, in words; None if it may belong to this one."""
-        number = result.target
-        if result.task != "graph" or isinstance(number, tuple):
-            return self.first.difference(result)
-        if not 0 <= number < len(self.graphs):
-            return f"other graphs ({result.target_name} instead of 0 to {len(self.graphs) - 1})"
-        from butfor.graph.graph import Graph  # imported here because it is slow to import
-
-        graph = Graph.of(self.graphs[number], self.directed)
-        difference = replace(self.first, graph_id=graph.fingerprint(), directed=graph.directed).difference(result)
-        return None if difference is None else f"{difference}: {result.target_name}"
-
-
-class Outcome(NamedTuple):
-    """What a summary needs to know about a result."""
-
-    status: Status
-    size: int | None
-
-
-class Closing(ABC):
-    """What is closed at the end of a ``with``; an error that ended it is not hidden by one of closing."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Write what is left."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self.close()
-        except StoreError:
-            if error is None:
-                raise
-
-
-class Store(Closing):
+class Store(Sink):
     """The results of one run in one file, each appended and handed to the operating system at once.
 
     Opening an existing file reads it: `done` then holds the targets that need not be done again. A last line whose
@@ -168,16 +38,14 @@ class Store(Closing):
             another run, cannot be written, or is not a regular file.
     """
 
-    def __init__(self, path: str | os.PathLike[str], run: Run | RunOfGraphs) -> None:
-        self.path = Path(path)
-        self.run = run
-        self.done: dict[int | tuple[int, int], Outcome] = {}
-        self.notice = ""
+    def __init__(self, path: str | os.PathLike[str], run: Run | RunOfGraphs, *, retry_failed: bool = False) -> None:
+        super().__init__(Path(path), run, retry_failed)
         self._end = 0
         self._file, self._is_new = _open_for_appending(self.path)
         try:
             lock(self._file, self.path)
             self._end = self._read()
+            self._forget_failures()
         except BaseException:
             os.close(self._file)
             raise
@@ -188,10 +56,7 @@ class Store(Closing):
         Raises:
             StoreError: the result belongs to another run, its target is in the file already, or the disk is full.
         """
-        if difference := self.run.difference(result):
-            raise StoreError(f"the result of {result.target_name} is of {difference}")
-        if result.target in self.done:
-            raise StoreError(f"{result.target_name} is in {self.path} already")
+        self._check(result)
         line = to_line(result)
         try:
             _write_all(self._file, line)
@@ -204,7 +69,7 @@ class Store(Closing):
                 ) from problem
             raise
         self._end += len(line)
-        self.done[result.target] = Outcome(result.status, result.size)
+        self._note(result)
 
     def close(self) -> None:
         """Wait until everything is on the disk; a file that was created and got no results is deleted again.
@@ -238,9 +103,9 @@ class Store(Closing):
                         )
                     partial = line.start
                     continue
-                if line.result.target in self.done:
+                if self._has(line.result):
                     raise repeated(self.path, line.number, line.result.target_name)
-                self.done[line.result.target] = Outcome(line.result.status, line.result.size)
+                self._note(line.result)
         if partial is None:
             return os.lseek(self._file, 0, os.SEEK_END)
         try:
@@ -262,24 +127,6 @@ def check_output_path(path: Path) -> None:
     except (OSError, ValueError):
         return  # a file that is missing or out of reach is reported when it is opened
     _check_regular(path, mode)
-
-
-def lock(file: int, path: Path) -> None:
-    """Keep other runs from writing to what this open file stands for.
-
-    Raises:
-        StoreError: another run is writing to it.
-    """
-    if not CAN_LOCK:
-        return
-    import fcntl
-
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise StoreError(f"another run is writing to {path}; wait for it to end, or choose another file") from None
-    except OSError:
-        return  # a file system without locks
 
 
 def _open_for_appending(path: Path) -> tuple[int, bool]:
@@ -320,8 +167,3 @@ def _write_all(file: int, content: bytes) -> None:
 def repeated(path: Path, number: int, target: str) -> StoreError:
     """What is wrong with a file in which a target has two results."""
     return StoreError(f"line {number} of {path} repeats {target}: two runs were mixed, restore or delete the file")
-
-
-def _shown(value: object) -> str:
-    # The default edit space has an empty fingerprint, and a graph of one node type has no node type.
-    return str(value) if value not in ("", None) else "none"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import shutil
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ from torch_geometric.data import Data, HeteroData
 import butfor
 from butfor.errors import GraphError, InputError
 from butfor.graph.csr import Incoming
+from butfor.graph.disk.partial import PartialFolder
 from butfor.graph.fingerprint import tensors_fingerprint
 from butfor.graph.graph import Graph
 from butfor.graph.stored import stored_of
@@ -211,12 +213,30 @@ def test_nothing_is_overwritten_but_a_graph(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="exists already"):
         butfor.write_graph(a_graph(), tmp_path / "file")
-    (tmp_path / ".cut.partial").mkdir()
-    with pytest.raises(InputError, match="is running or was cut off"):
-        butfor.write_graph(a_graph(), tmp_path / "cut")
-    butfor.write_graph(a_graph(), tmp_path / "cut", force=True)
     with pytest.raises(GraphError, match="cannot write"):
         butfor.write_graph(a_graph(), tmp_path / "file" / "below")
+
+
+def test_what_a_killed_process_left_is_no_hindrance_and_a_running_one_is(tmp_path: Path) -> None:
+    left = tmp_path / ".cut.partial"
+    (left / "notes").mkdir(parents=True)
+    for name in ("x.npy", "notes/source", ".lock"):
+        (left / name).write_bytes(b"half")
+    butfor.write_graph(a_graph(), tmp_path / "cut")
+    butfor.write_graph(a_graph(), tmp_path / "whole")
+    names = [
+        {path.relative_to(folder) for path in folder.rglob("*")} for folder in (tmp_path / "cut", tmp_path / "whole")
+    ]
+    assert names[0] == names[1]
+    # Killed at the very end, when the graph of before was on its way out.
+    shutil.copytree(tmp_path / "whole", tmp_path / ".whole.replaced")
+    butfor.write_graph(a_graph(), tmp_path / "whole", force=True)
+    assert not (tmp_path / ".whole.replaced").exists()
+    with PartialFolder(tmp_path / "new"):
+        with pytest.raises(InputError, match=r"another conversion to .*new is running"):
+            butfor.write_graph(a_graph(), tmp_path / "new", force=True)
+        assert (tmp_path / ".new.partial").exists()
+    butfor.write_graph(a_graph(), tmp_path / "new")
 
 
 def test_what_no_file_holds_is_refused(tmp_path: Path) -> None:
@@ -230,3 +250,16 @@ def test_what_no_file_holds_is_refused(tmp_path: Path) -> None:
         with pytest.raises(GraphError, match=words):
             butfor.write_graph(a_graph(**more), tmp_path / "graph")
         assert not list(tmp_path.iterdir())
+
+
+def test_reverses_are_added_if_that_is_wanted(tmp_path: Path) -> None:
+    one_way = Data(x=torch.ones(3, 1), edge_index=torch.tensor([[0, 1, 1], [1, 0, 2]]), edge_weight=torch.arange(3.0))
+    butfor.write_graph(one_way, tmp_path / "both", undirected=True)
+    opened = butfor.open_graph(tmp_path / "both")
+    assert opened.edge_index.T.tolist() == [[1, 0], [0, 1], [2, 1], [1, 2]]
+    assert opened.edge_weight.tolist() == [1, 0, 2, 2]
+    typed = HeteroData()
+    typed["a"].x = torch.ones(2, 1)
+    with pytest.raises(InputError, match="not known which relation holds the reverses"):
+        butfor.write_graph(typed, tmp_path / "typed", undirected=True)
+    assert not (tmp_path / "typed").exists()

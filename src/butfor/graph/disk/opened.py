@@ -167,7 +167,7 @@ def _group(folder: Path, header: Header, arrays: dict[str, NDArray[Any]], *group
         group, _, name = place.rpartition("/")
         if group in groups:
             check_name(folder, name, "an array")
-            held[name] = array if array.dtype.kind == "U" else _tensor(array)
+            held[name] = array if array.dtype.kind == "U" else as_tensor(array)
     for group in groups:
         for name, value in header.values.get(group, {}).items():
             check_name(folder, name, "a value")
@@ -177,7 +177,7 @@ def _group(folder: Path, header: Header, arrays: dict[str, NDArray[Any]], *group
 
 def _one_type(folder: Path, header: Header, arrays: dict[str, NDArray[Any]]) -> DiskData:
     held = _group(folder, header, arrays, "node", "edge", "graph")
-    return DiskData(**{**held, "edge_index": _tensor(arrays["edge_index"])})
+    return DiskData(**{**held, "edge_index": as_tensor(arrays["edge_index"])})
 
 
 def _typed(folder: Path, header: Header, arrays: dict[str, NDArray[Any]], types: Types) -> DiskHeteroData:
@@ -192,7 +192,8 @@ def _typed(folder: Path, header: Header, arrays: dict[str, NDArray[Any]], types:
     return data
 
 
-def _tensor(array: NDArray[Any]) -> torch.Tensor:
+def as_tensor(array: NDArray[Any]) -> torch.Tensor:
+    """A tensor that shares the memory of an array, which may be mapped and read-only."""
     with warnings.catch_warnings():
         # Nothing writes into it: whatever a model gets is a copy.
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 from pathlib import Path
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["ArrayFolder", "PartialFolder"]
+
+LOCK, SCRATCH = ".lock", "scratch"
+
+# Without advisory locks, as on Windows, it is not known whether a folder is still being written.
+CAN_LOCK = importlib.util.find_spec("fcntl") is not None
 
 
 class ArrayFolder:
@@ -49,14 +55,15 @@ class ArrayFolder:
 class PartialFolder(ArrayFolder):
     """The folder of a graph while it is written, under another name beside its own.
 
-    It gets its name when all is written. If that does not come to pass, by an error or Ctrl-C, it is removed.
+    It gets its name when all is written. If that does not come to pass, by an error or Ctrl-C, it is removed. What a
+    process that was killed has left is removed by the next one.
 
     Args:
         folder: what it is to be called.
         force: replace the graph that is there already; nothing else is ever replaced.
 
     Raises:
-        InputError: there is something of this name, or half of another graph on its way there.
+        InputError: there is something of this name, or another process is writing it.
         GraphError: the folder cannot be made.
     """
 
@@ -71,17 +78,34 @@ class PartialFolder(ArrayFolder):
                 raise InputError(f"{folder} exists already; choose another folder, or replace it with --force")
             if self.final.is_symlink() or not is_graph_folder(self.final):
                 raise InputError(f"{folder} is not the folder of a graph, so it is not replaced: choose another one")
-        if self.path.exists() and not force:
-            raise InputError(
-                f"{self.path} is there already: another conversion to {folder} is running or was cut off; if it is "
-                "not running, use --force"
-            )
+        if not CAN_LOCK and self.path.exists() and not force:
+            raise InputError(f"{self.path} is there already: if no conversion to {folder} is running, use --force")
         try:
-            if self.path.exists():
-                shutil.rmtree(self.path)
-            self.path.mkdir(parents=True)
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(self.path / LOCK) if CAN_LOCK else None
+            self._clear()
+        except BlockingIOError:
+            raise InputError(
+                f"another conversion to {folder} is running: wait for it to end, or choose another folder"
+            ) from None
         except (OSError, ValueError) as problem:
             raise GraphError(f"cannot write {folder}: {getattr(problem, 'strerror', None) or problem}") from problem
+        self._open = True
+
+    @property
+    def scratch(self) -> Path:
+        """A folder for files that are needed only until all is written."""
+        path = self.path / SCRATCH
+        path.mkdir(exist_ok=True)
+        return path
+
+    def _clear(self) -> None:
+        """Remove everything but the lock."""
+        for left in self.path.iterdir():
+            if left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left)
+            elif left.name != LOCK:
+                left.unlink()
 
     def __enter__(self) -> Self:
         return self
@@ -89,13 +113,18 @@ class PartialFolder(ArrayFolder):
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # After `commit` there is nothing under this name.
-        shutil.rmtree(self.path, ignore_errors=True)
+        if self._open:
+            # After `commit` there is nothing under this name.
+            shutil.rmtree(self.path, ignore_errors=True)
+            if self._lock is not None:
+                os.close(self._lock)
+            self._open = False
         if isinstance(problem, OSError):
             raise GraphError(f"cannot write {self.final}: {problem.strerror or problem}") from problem
 
     def commit(self, header: Header) -> None:
         """Write `graph.json`, and give the folder its name."""
+        shutil.rmtree(self.path / SCRATCH, ignore_errors=True)
         with (self.path / HEADER).open("w", encoding="utf-8") as file:
             file.write(header.as_json())
         for path in self.path.rglob("*"):
@@ -104,6 +133,28 @@ class PartialFolder(ArrayFolder):
                     os.fsync(file_to_keep.fileno())
         replaced = self.final.with_name(f".{self.final.name}.replaced")
         if self.final.exists():
+            shutil.rmtree(replaced, ignore_errors=True)  # a process that was killed here has left it
             self.final.rename(replaced)
         self.path.rename(self.final)
+        # Until now, whoever wants to write there finds the lock.
+        (self.final / LOCK).unlink(missing_ok=True)
         shutil.rmtree(replaced, ignore_errors=True)
+
+
+def _locked(path: Path) -> int:
+    """A file that is open and locked, as far as the file system has locks.
+
+    Raises:
+        BlockingIOError: another process has locked it.
+    """
+    import fcntl
+
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(file)
+        raise
+    except OSError:
+        return file  # a file system without locks
+    return file

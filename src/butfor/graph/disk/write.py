@@ -9,7 +9,7 @@ import torch
 from torch_geometric.data import HeteroData
 
 from butfor.boundary.arguments import is_number
-from butfor.errors import GraphError
+from butfor.errors import GraphError, InputError
 from butfor.graph.csr import Incoming
 from butfor.graph.disk.layout import Header, plain_types
 from butfor.graph.disk.partial import PartialFolder
@@ -34,9 +34,10 @@ _DTYPES = (
 
 def write_graph(
     data: Data | HeteroData,
-    folder: str | os.PathLike[str],
+    folder: str | os.PathLike[str] | PartialFolder,
     *,
     directed: bool | None = None,
+    undirected: bool = False,
     memory: int = MEMORY,
     force: bool = False,
     progress: bool = False,
@@ -49,6 +50,7 @@ def write_graph(
         data: the graph.
         folder: where to write it; it appears when all is written.
         directed: whether the graph is directed; by default this is found out.
+        undirected: add the reverse of each edge that has none; not for graphs of several types.
         memory: how many bytes edges may take while they are sorted.
         force: replace a graph that is there already.
         progress: show progress bars on standard error, where that is a terminal.
@@ -64,11 +66,14 @@ def write_graph(
     """
     validate(data)
     if isinstance(data, HeteroData):
+        if undirected:
+            raise InputError("in a graph of several types it is not known which relation holds the reverses: add them")
         _write_types(data, folder, force)
         return
     nodes, edges = int(data.num_nodes or 0), int(data.num_edges)
     parts = _sorted_out(data, nodes, edges)
-    with GraphWriter(folder, nodes, memory=memory, force=force, progress=progress) as writer:
+    options: dict[str, Any] = {"undirected": undirected, "memory": memory, "force": force, "progress": progress}
+    with GraphWriter(folder, nodes, **options) as writer:
         for name, array in parts["node"].items():
             writer.nodes(name, array)
         for name, array in parts["graph"].items():
@@ -140,9 +145,9 @@ def _plain(name: str, value: Any) -> Any:
     raise GraphError(f"attribute {name} is a {type(value).__name__}, which no file can hold: remove it first")
 
 
-def _write_types(data: HeteroData, folder: str | os.PathLike[str], force: bool) -> None:
+def _write_types(data: HeteroData, folder: str | os.PathLike[str] | PartialFolder, force: bool) -> None:
     """The same for several node types, whose edges are sorted in memory."""
-    with PartialFolder(folder, force=force) as partial:
+    with folder if isinstance(folder, PartialFolder) else PartialFolder(folder, force=force) as partial:
         values: dict[str, dict[str, Any]] = {}
         ordered = HeteroData()
         for number, kind in enumerate(data.node_types):

@@ -38,7 +38,7 @@ class GraphWriter:
     Everything is checked on the way. The folder appears when all is done; after an error or Ctrl-C there is nothing.
 
     Args:
-        folder: where to write it.
+        folder: where to write it; or that folder, begun already.
         num_nodes: how many nodes the graph has.
         undirected: add the reverse of each edge that has none.
         memory: how many bytes edges may take while they are sorted.
@@ -58,7 +58,7 @@ class GraphWriter:
 
     def __init__(
         self,
-        folder: str | os.PathLike[str],
+        folder: str | os.PathLike[str] | PartialFolder,
         num_nodes: int,
         *,
         undirected: bool = False,
@@ -73,7 +73,7 @@ class GraphWriter:
         self._progress = progress
         self._rows: dict[str, int] = {}
         self._arrays: dict[str, NDArray[Any]] = {}
-        self._folder = PartialFolder(folder, force=force)
+        self._folder = folder if isinstance(folder, PartialFolder) else PartialFolder(folder, force=force)
         self._once: ArrayFolder | None = None
         try:
             if undirected:  # edges are sorted twice: to see which reverses are missing, and with these

@@ -320,6 +320,9 @@ class _Builder:
         self, owner_edits: tuple[Numbers, Numbers], everyone: Numbers, step_of: Numbers, row_of: Numbers
     ) -> tuple[Numbers, Numbers, Numbers]:
         """For each computed row of a reduction, the edits in cones of its entries, and in how many of these each is."""
+        sizes = [len(step.receiver) if isinstance(step, Reduce) else value.rows for step, value in self.pairs]
+        if max(sizes) * self.num_edits > MOST_PAIRS:
+            raise TooLarge
         # The owner of rows that nobody needs is -1: the last line of this table, which stays empty.
         mine = np.zeros((int(everyone.max()) + 2, self.num_edits), dtype=bool)
         mine[owner_edits] = True
@@ -327,10 +330,7 @@ class _Builder:
         found: list[Numbers] = []
         for at, (step, value) in enumerate(self.pairs):
             every = np.arange(value.rows)
-            entries = len(step.receiver) if isinstance(step, Reduce) else value.rows
-            cone = np.zeros((entries, self.num_edits), dtype=bool)
-            if cone.size > MOST_PAIRS:
-                raise TooLarge
+            cone = np.zeros((sizes[at], self.num_edits), dtype=bool)
             owner = self.values.part(everyone, value)
             for number, one in enumerate(step.inputs):
                 if id(one) not in cones:

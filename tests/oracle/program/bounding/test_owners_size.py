@@ -1,0 +1,34 @@
+"""Bounds that would take too much memory are not begun."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch_geometric.data import Data
+from torch_geometric.nn import GraphConv
+
+from butfor.oracle.program.bounding import owners
+from butfor.session import Session
+
+if TYPE_CHECKING:
+    import pytest
+
+LEAVES = 2_000
+
+
+def test_a_table_that_would_be_too_large_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = torch.stack([torch.zeros(LEAVES, dtype=torch.long), torch.arange(1, LEAVES + 1)])
+    data = Data(x=torch.ones(LEAVES + 1, 2), edge_index=torch.cat([ends, ends.flip(0)], dim=1))
+    problem = Session.of(GraphConv(2, 3).eval(), data).problem(0)
+    edits = np.arange(len(problem.edits))
+    problem.ask([[0]])
+    monkeypatch.setattr(owners, "MOST_PAIRS", LEAVES**2 // 2)
+    tracemalloc.start()
+    try:
+        assert problem.sieve(edits, 2, np.inf, 0.0) is None
+        assert tracemalloc.get_traced_memory()[1] < LEAVES**2 // 2
+    finally:
+        tracemalloc.stop()
