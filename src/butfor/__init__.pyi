@@ -30,6 +30,7 @@ from .problem.budget import Budget as Budget
 from .problem.goal import Goal as Goal
 from .problem.target import Pair as Pair
 from .result.counterfactual import Counterfactual as Counterfactual
+from .result.result_list import ResultList as ResultList
 from .result.status import Prediction as Prediction
 from .result.status import Status as Status
 from .runs.results import load_results as load_results

@@ -16,6 +16,7 @@ from butfor.graphs import Graphs
 from butfor.methods import Exact
 from butfor.problem.builder import MAX_EDGES
 from butfor.problem.target import Pair, as_targets, task_of
+from butfor.result.result_list import ResultList
 from butfor.session import Session, check_settings, shown
 from butfor.spread import Search, spread
 
@@ -77,7 +78,7 @@ def explain(
     progress: bool = ...,
     jobs: int = ...,
     executor: Executor | None = ...,
-) -> list[Counterfactual]: ...
+) -> ResultList: ...
 
 
 def explain(
@@ -99,7 +100,7 @@ def explain(
     progress: bool = False,
     jobs: int = 1,
     executor: Executor | None = None,
-) -> Counterfactual | list[Counterfactual]:
+) -> Counterfactual | ResultList:
     """What would have to change for the model to predict something else?
 
     What the model predicts follows from what is asked: a node's class for a node, a link for a `Pair`, and the whole
@@ -134,7 +135,7 @@ def explain(
         executor: where to search instead, such as ``butfor.Ray()``.
 
     Returns:
-        One result for one target; for several, a list in their order.
+        One result for one target; for several, a list in their order, which shows itself as a table in a notebook.
 
     Raises:
         GraphError: the graph is malformed.
@@ -174,7 +175,7 @@ def explain(
         else:
             found = spread(Search(graphs, method or Exact(), **search), numbers, chosen)
         explained = dict(shown(found, len(numbers), progress))
-        return [explained[number] for number in numbers]
+        return ResultList(explained[number] for number in numbers)
     given = as_targets(target, lambda: _num_nodes(data, node_type))
     targets = given if isinstance(given, list) else [given]
     session = Session.of(model, data, task=task_of(targets[0] if targets else 0), node_type=node_type, **question)

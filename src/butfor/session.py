@@ -30,6 +30,7 @@ from butfor.problem.target import as_targets, target_nodes
 from butfor.result.assemble import Provenance
 from butfor.result.context import PlotContext
 from butfor.result.otherwise import is_without_answer, with_otherwise
+from butfor.result.result_list import ResultList
 from butfor.result.unsearched import failed
 from butfor.spread import Search, spread
 
@@ -156,7 +157,7 @@ class Session:
         progress: bool = ...,
         jobs: int = ...,
         executor: Executor | None = ...,
-    ) -> list[Counterfactual]: ...
+    ) -> ResultList: ...
 
     def explain(
         self,
@@ -168,7 +169,7 @@ class Session:
         progress: bool = False,
         jobs: int = 1,
         executor: Executor | None = None,
-    ) -> Counterfactual | list[Counterfactual]:
+    ) -> Counterfactual | ResultList:
         """What would have to change for the model to predict something else for these targets?
 
         Args:
@@ -182,7 +183,7 @@ class Session:
             executor: where to search instead, such as ``butfor.Ray()``.
 
         Returns:
-            One result for one target; for several, a list in their order.
+            One result for one target; for several, a list in their order, which shows itself as a table in a notebook.
 
         Raises:
             InputError: a target is not in the graph or of another kind than the session is about.
@@ -201,11 +202,11 @@ class Session:
         seed: int = 0,
         progress: bool = False,
         **where: Any,
-    ) -> list[Counterfactual]:
+    ) -> ResultList:
         """The results of a list of targets, in their order."""
         stream = self.stream(targets, method, budget=budget, seed=seed, **where)
         results = dict(shown(stream, len(targets), progress))
-        return [results[position] for position in range(len(targets))]
+        return ResultList(results[position] for position in range(len(targets)))
 
     def stream(
         self,

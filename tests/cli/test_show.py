@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from butfor.cli import main
 from butfor.runs import read_results
+from cli_folders import two_rings
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from cli_folders import Refused
 
 
@@ -29,6 +30,27 @@ def test_show_in_words_and_as_a_picture(results: Path, trained: Path, tmp_path: 
     assert main([*arguments, "--out", str(picture)]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert f"the picture is in {picture}" in capsys.readouterr().out
+
+
+def test_a_picture_with_edge_labels(tmp_path: Path) -> None:
+    rings = two_rings()
+    np.savez(tmp_path / "graph.npz", **rings, edge_weight=np.tile(np.arange(25, dtype=np.float32) + 0.5, 2))
+    run, results, picture = (str(tmp_path / name) for name in ("run", "done.jsonl", "node.svg"))
+    assert main(["train", str(tmp_path / "graph.npz"), "--epochs", "5", "--quiet", "--out", run]) == 0
+    assert main(["explain", "--checkpoint", run, "--nodes", "1", "--quiet", "--out", results]) == 0
+    show = ["show", results, "--node", "1", "--checkpoint", run, "--out", picture, "--edge-labels", "edge_weight"]
+    assert main(show) == 0
+    result = read_results(Path(results))[0]
+    assert Path(picture).read_text().count('id="edge-label"') == result.edges
+
+
+def test_edge_labels_that_cannot_be_shown(rings: Path, tmp_path: Path, refused: Refused) -> None:
+    show = ["show", str(rings / "done.jsonl"), "--node", "1", "--edge-labels", "amount"]
+    picture = tmp_path / "node.svg"
+    drawn = [*show, "--checkpoint", str(rings / "run"), "--out", str(picture)]
+    refused(drawn, "edge_labels names the edge attribute 'amount', which this graph has not")
+    assert not picture.exists()
+    refused(show, "--edge-labels is for a picture: give --out FILE too")
 
 
 def test_show_all_sentences(results: Path, capsys: Capture) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from butfor.cli import main
 from butfor.evaluation import explanation_size, fidelity
+from butfor.result.lines import to_line
 from butfor.runs import read_results
-from butfor.runs.lines import to_line
 
 # What version 0.1.0 wrote (schema 2), and what it said of each line: target, verdict, sentence and note.
 FORMER = Path(__file__).parents[1] / "result" / "schema_2.jsonl"

@@ -74,7 +74,7 @@ def test_a_neighbourhood_with_far_additions() -> None:
     shown = set(excerpt.nodes.tolist())
     assert {node for pair in result.added_edges for node in pair} <= shown
     assert len(shown) < result.nodes == excerpt.all_nodes
-    assert f"Showing {len(shown)} of {result.nodes} nodes" in texts(result.plot())[1]
+    assert f"Not shown: {result.nodes - len(shown)} of {result.nodes} nodes" in texts(result.plot())[1]
     assert result.hops is not None
     joined = graph.neighbourhood(3, result.hops, joins=[(0, u, v) for u, v in result.added_edges])
     assert shown == set(joined.nodes.tolist())
@@ -135,16 +135,24 @@ def test_a_result_of_schema_2_whose_size_fits_nowhere_is_shown_with_the_whole_gr
 def test_of_a_large_neighbourhood_edits_are_shown_and_what_is_nearest(result_of: Make) -> None:
     look = tangle_with_a_tail()
     result = result_of(0, [(0, 1), (398, 399)], look)
-    excerpt = Excerpt.of(result, look.graph, 120)
-    assert len(excerpt.nodes) == 120
+    excerpt = Excerpt.of(result, look.graph, 90)
+    assert len(excerpt.nodes) == 90
     assert excerpt.removed.sum() == 2
-    assert ids(draw(result, look, max_nodes=120)) == {"0", "1", "398", "399"}
+    assert {"0", "1", *map(str, range(380, 400))} <= ids(draw(result, look, max_nodes=90))
     # Nothing floats about: what joins the far edge to the target is shown too.
     assert set(range(380, 400)) <= set(excerpt.nodes.tolist())
     distance = look.graph.neighbourhood(0, None).distance
     left_out = np.setdiff1d(np.arange(400), excerpt.nodes)
     near = [node for node in excerpt.nodes if node < 370]
     assert np.percentile(distance[near], 75) <= distance[left_out].min()
+
+
+def test_the_paths_from_edits_to_the_target_are_known(result_of: Make) -> None:
+    # Two paths from 0 to 4, one shorter, and a tail that leads nowhere.
+    look = look_of(both_ways([(0, 1), (1, 2), (2, 3), (3, 4), (0, 5), (5, 3), (4, 6), (1, 7)]), 8)
+    excerpt = Excerpt.of(result_of(0, [(3, 4)], look), look.graph, 200)
+    assert {tuple(pair) for pair in excerpt.pairs[excerpt.leading].tolist()} == {(0, 5), (3, 5), (3, 4)}
+    assert not Excerpt.of(result_of(0, [], look), look.graph, 200).leading.any()
 
 
 @pytest.mark.parametrize("max_nodes", [1, 2, 3])

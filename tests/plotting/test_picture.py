@@ -12,6 +12,7 @@ import pytest
 import butfor
 from butfor import Status
 from butfor.errors import InputError
+from butfor.plotting.excerpt import Excerpt
 from butfor.plotting.picture import NAMED, draw
 from butfor.plotting.style import COLOURS, REMOVED
 from pictures import (
@@ -129,13 +130,30 @@ def test_directed_edges_have_arrows(result_of: Make) -> None:
     assert np.abs(there[:, None] - back[None, :]).max(axis=2).min() > 1
 
 
-def test_long_ids_stand_below_their_nodes(result_of: Make) -> None:
+def test_long_ids_stand_beside_their_nodes(result_of: Make) -> None:
     start = 1_234_567
     look = look_of(both_ways([(start, start + i) for i in range(1, 6)]), start + 6)
     figure = draw(result_of(start, [(start, start + 2)], look, hops=2), look)
     assert ids(figure) == {str(start), str(start + 2)}
-    below = [text for text in figure.axes[0].texts if text.get_va() == "top"]
-    assert len(below) == 2
+    figure.canvas.draw()
+    for text in figure.axes[0].texts:
+        box = text.get_window_extent().transformed(figure.axes[0].transData.inverted())
+        assert not any(box.contains(*point) for point in nodes(figure))
+
+
+def test_of_many_nodes_those_stand_out_that_lead_to_an_edit(result_of: Make) -> None:
+    look = tangle_with_a_tail()
+    result = result_of(0, [(398, 399)], look)
+    figure = draw(result, look)
+    strong = [item for item in parts(figure, "nodes") if item.get_alpha() == 1]
+    excerpt = Excerpt.of(result, look.graph, 200)
+    path = excerpt.pairs[excerpt.leading]
+    assert sum(len(item.get_offsets()) for item in strong) == len(np.unique(path)) == len(ids(figure))
+    assert len(nodes(figure)) == 100
+    assert sum(alpha == 1 for alpha in collection(figure, "other-edges").get_alpha()) == len(path) - 1
+    # Where nothing is edited, nothing stands out.
+    figure = draw(result_of(0, [], look), look)
+    assert {item.get_alpha() for item in parts(figure, "nodes")} == {1}
 
 
 def test_where_edits_have_too_many_ends_only_the_target_is_named(result_of: Make) -> None:

@@ -94,12 +94,12 @@ def test_a_large_graph_is_trimmed_around_its_edits() -> None:
     edge = tuple(graphs[1].edge_index[:, -1].tolist())
     look = Appearance(result._context)
     plain = draw(replace(result, after=None, edits=()), look)
-    assert "Showing 200 of 260 nodes" in texts(plain)[1]
-    assert "nearest the node with the most edges first" in texts(plain)[1]
-    figure = draw(replace(result, after=result.before, edits=(Deletion(*edge),)), look, max_nodes=100)
+    assert "Not shown: 160 of 260 nodes" in texts(plain)[1]
+    assert "the farthest from the node with the most edges" in texts(plain)[1]
+    figure = draw(replace(result, after=result.before, edits=(Deletion(*edge),)), look, max_nodes=90)
     assert ids(figure) == set(map(str, edge))
-    assert "nearest the edits first" in texts(figure)[1]
-    assert len(nodes(figure)) == 100
+    assert "the farthest from the edits" in texts(figure)[1]
+    assert len(nodes(figure)) == 90
 
 
 # Molecules.

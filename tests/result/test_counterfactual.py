@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import re
+import sys
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import pytest
 
@@ -96,3 +99,60 @@ def test_no_sentence_claims_more_than_was_proved(goal: Goal) -> None:
     assert priced.verdict.endswith(f"no cheaper one reaches the goal ({goal}).")
     assert "smaller" not in priced.verdict + str(priced)
     assert "cheaper" in replace(RESULT, space_id="c" * 16, status=Status.FOUND).verdict
+
+
+def test_repr_is_one_short_line() -> None:
+    assert repr(RESULT) == "<Counterfactual of node 17: found, 2 edits, 'motif' → 'base'>"
+    one = replace(RESULT, status=Status.OPTIMAL, edits=(Deletion(17, 20),), names=((17, "a\x1bb"),))
+    assert repr(one) == "<Counterfactual of node a\\x1bb: optimal, 1 edit, 'motif' → 'base'>"
+    assert repr(NOTHING) == "<Counterfactual of node 17: unknown, 'motif'>"
+    failed = replace(NOTHING, status=Status.FAILED, before=butfor.Prediction.unknown())
+    assert repr(failed) == "<Counterfactual of node 17: failed>"
+
+
+# In a notebook.
+
+
+def test_a_result_shows_itself_with_its_picture() -> None:
+    model, data = random_problem(1)
+    result = next(result for result in butfor.explain(model, data, range(8)) if result.found)
+    page = result._repr_html_()
+    root = ElementTree.fromstring(page)
+    said = ["".join(paragraph.itertext()) for paragraph in root.iter("p")]
+    assert said[:2] == [str(result), f"{result.status.value}: {result.verdict}"]
+    (picture,) = root.iter("{http://www.w3.org/2000/svg}svg")
+    assert picture.get("aria-label") == str(result)
+    assert page == result._repr_html_(), "a notebook that is run again does not change"
+    assert not hasattr(result, "_repr_svg_")
+
+
+def test_two_results_in_one_notebook_share_no_id() -> None:
+    model, data = random_problem(1)
+    first, second = (result._repr_html_() for result in butfor.explain(model, data, [1, 2]))
+    ids = [set(re.findall(r'\bid="([^"]+)"', page)) for page in (first, second)]
+    assert all(ids)
+    assert not ids[0] & ids[1]
+
+
+def test_names_from_files_are_escaped_in_a_notebook() -> None:
+    model, data = random_problem(1)
+    data.node_ids = [f"<script>alert({node})</script>--><b>" for node in range(data.num_nodes)]
+    data.class_names = ["<img src=x onerror=alert(1)>", "<b>bold</b>\x1b\n", "]]>"]
+    # One that is short enough to be written inside its node, of letters that XML does not know.
+    data.node_ids[1] = "-->\x1b"
+    for result in butfor.explain(model, data, range(4)):
+        tags = {element.tag.split("}")[-1] for element in ElementTree.fromstring(result._repr_html_()).iter()}
+        assert not tags & {"script", "img", "b"}
+
+
+def test_without_its_graph_a_result_shows_words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = replace(RESULT, note="something unusual")._repr_html_()
+    assert "<svg" not in page
+    assert "something unusual" in page
+    model, data = random_problem(1)
+    result = butfor.explain(model, data, 1)
+    assert "<svg" in result._repr_html_()
+    assert "<svg" not in pickle.loads(pickle.dumps(result))._repr_html_()
+    assert "<svg" not in replace(result, edges=10**6)._repr_html_(), "a picture that would take long is not drawn"
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert "<svg" not in result._repr_html_()

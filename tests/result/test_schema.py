@@ -16,10 +16,10 @@ from butfor.errors import StoreError
 from butfor.problem.goal import Goal
 from butfor.problem.method_record import MethodRecord
 from butfor.result.counterfactual import Counterfactual
+from butfor.result.lines import to_line
 from butfor.result.schema import READABLE, SCHEMA, WHOLE_GRAPH
 from butfor.result.status import Status
 from butfor.runs import Run, Store, read_results
-from butfor.runs.lines import to_line
 from sample_results import NOTHING, RESULT
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from butfor.errors import StoreError
 from butfor.problem.goal import Goal
 from butfor.problem.method_record import MethodRecord
 from butfor.result.counterfactual import Counterfactual
+from butfor.result.lines import to_line
 from butfor.result.status import Prediction, Status
 from butfor.runs import read_results
-from butfor.runs.lines import to_line
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,11 +17,11 @@ from butfor.errors import StoreError
 from butfor.problem.goal import Goal
 from butfor.problem.method_record import MethodRecord
 from butfor.result.counterfactual import Counterfactual
+from butfor.result.lines import to_line
 from butfor.result.schema import READABLE
 from butfor.result.status import Prediction, Status
 from butfor.runs import Run, Store, read_results
 from butfor.runs import store as store_module
-from butfor.runs.lines import to_line
 
 if TYPE_CHECKING:
     from pathlib import Path

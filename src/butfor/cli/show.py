@@ -28,6 +28,7 @@ def show(
     link: str | None = None,
     number: int | None = None,
     out: Path | None = None,
+    edge_labels: str | None = None,
     force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     source: Source | None = None,
 ) -> None:
@@ -39,6 +40,7 @@ def show(
         link: the link whose result to show, given as its two nodes: 3-17.
         number: the number of the graph whose result to show; --graph 3 is the same as --number 3.
         out: draw the result into this file (.png, .svg or .pdf); this needs the model and the graph.
+        edge_labels: write this edge attribute of the graph, such as edge_weight, beside edges of the picture.
         force: replace the picture if it exists.
         source: the model and the graph that the results are of.
     """
@@ -57,6 +59,8 @@ def show(
         return
     result = _result(results, found, given)
     if out is None:
+        if edge_labels is not None:
+            raise InputError("--edge-labels is for a picture: give --out FILE too")
         _print(result)
         return
     _check_picture(out, force)
@@ -66,7 +70,7 @@ def show(
 
     subject = source.read()
     check_provenance(results, [result], subject)
-    result.plot(graph_of(result, subject), subject.model, path=out)
+    result.plot(graph_of(result, subject), subject.model, path=out, edge_labels=edge_labels)
     _print(result)  # last, so that the picture is there even if nobody reads the output
     say(f"the picture is in {out}")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from butfor.graph.node_names import OwnIds
+from butfor.boundary.printable import printable
 from butfor.plotting.style import plain_style, styles_of, styles_of_classes_of_a_type, styles_of_types
 from butfor.predict.class_names import class_name
 
@@ -108,18 +108,4 @@ class Appearance:
 
     def label(self, node: int) -> str:
         """What is written into a node: its own id, or its number, within its type where there are several."""
-        kind, number = (None, node) if self.graph.types is None else self.graph.types.local(node)
-        ids = self._ids[kind]
-        return str(number) if ids is None else ids[number]
-
-    def full_name(self, node: int) -> str:
-        """A node's label, with its type where there are several."""
-        types = self.graph.types
-        return self.label(node) if types is None else f"{types.local(node)[0]} {self.label(node)}"
-
-    @cached_property
-    def _ids(self) -> dict[str | None, OwnIds | None]:
-        """The ids that nodes have of their own, by type."""
-        if self.graph.types is None:
-            return {None: OwnIds.of(self.graph.data)}
-        return {kind: OwnIds.of(self.graph.data[kind]) for kind in self.graph.types.node_types}
+        return printable(self.context.name_of(node))

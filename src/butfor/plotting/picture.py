@@ -9,11 +9,12 @@ import numpy as np
 
 from butfor.boundary.atomic import atomic_write
 from butfor.errors import InputError
+from butfor.plotting.edge_labels import edge_labels as labels_of
 from butfor.plotting.excerpt import ADD, OTHER, PREDICTED, REMOVE, Excerpt
+from butfor.plotting.labels import INSIDE, Lettering
 from butfor.plotting.layout import fit, place
 from butfor.plotting.page import frame
 from butfor.plotting.style import (
-    DARK,
     DASHES,
     DOTS,
     DPI,
@@ -24,7 +25,6 @@ from butfor.plotting.style import (
     RING,
     SIZE,
     STAR,
-    plain,
 )
 
 if TYPE_CHECKING:
@@ -46,12 +46,9 @@ FORMATS = ("png", "svg", "pdf")
 # Up to this many nodes, all of them show their ids. Otherwise only the target and the nodes of edits do; if there are
 # more than this many of those, only the target.
 NAMED = 60
-# An id with more letters than this is written below its node instead of inside it.
-INSIDE = 5
-# Removed and added edges show the names of their relations if there are at most this many.
-RELATIONS = 8
-# The directions from a node in which a note about it may be placed, the best first.
-DIRECTIONS = np.array([(1, 0), (-1, 0), (0, 1), (0, -1), (1, 0.6), (-1, 0.6), (1, -0.6), (-1, -0.6)])
+# Where there are more than NAMED nodes, how strongly those nodes and edges are drawn that neither are edited nor lead
+# from an edit to the target.
+FADED = 0.4
 
 
 def draw(
@@ -60,26 +57,31 @@ def draw(
     *,
     path: str | os.PathLike[str] | None = None,
     max_nodes: int = 200,
+    edge_labels: str | None = None,
+    has_words: bool = True,
 ) -> Figure:
     """Draw the target, its neighbourhood and the edits.
 
     Nodes are coloured by the class predicted for them on the intact graph. Where there are several node types their
     shapes are those of their types, and colours too if no classes are predicted for nodes.
-    If the neighbourhood has more than ``max_nodes`` nodes, only the nodes of edits and those nearest the target are
-    shown, and the caption says what is left out. The same result gives the same picture.
+    Of a large neighbourhood only the nodes of edits, the paths from them to the target and some nodes nearest it are
+    shown, and the caption says what is left out. Where there are many nodes, those that are neither edited nor on such
+    a path are faint. The same result gives the same picture.
 
     Args:
         result: what to draw.
         appearance: how the nodes of its graph look.
         path: where to save the picture; the name ends in .png, .svg or .pdf.
         max_nodes: how many nodes to show at most.
+        edge_labels: the name of an edge attribute, whose values are written beside edges.
+        has_words: whether title and caption say what the result says; if not, the caption only says what is left out.
 
     Returns:
         A figure that pyplot does not manage, so there is nothing to close.
 
     Raises:
-        InputError: matplotlib is not installed, the picture cannot be saved there, or the graph is not
-            the one the result is about.
+        InputError: matplotlib is not installed, the picture cannot be saved there, the graph is not the one the result
+            is about, or it has no such edge attribute.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -95,8 +97,9 @@ def draw(
 
     figure = Figure(figsize=SIZE, dpi=DPI, facecolor="white")
     FigureCanvasAgg(figure)
-    axes = frame(figure, result, appearance, excerpt, styles)
-    _draw_graph(axes, appearance, excerpt, [styles[int(kind)] for kind in kinds])
+    axes = frame(figure, result, appearance, excerpt, styles, has_words)
+    labels = labels_of(appearance.graph, excerpt, edge_labels)
+    _draw_graph(axes, appearance, excerpt, [styles[int(kind)] for kind in kinds], labels)
     if file is not None:
         save(figure, file)
     return figure
@@ -127,27 +130,46 @@ def save(figure: Figure, path: Path) -> None:
 # The rest of this file draws the graph itself. All lengths are in points.
 
 
-def _draw_graph(axes: Axes, appearance: Appearance, excerpt: Excerpt, styles: Sequence[Style]) -> None:
+def _draw_graph(
+    axes: Axes, appearance: Appearance, excerpt: Excerpt, styles: Sequence[Style], labels: dict[int, str]
+) -> None:
     names = _visible_names(appearance, excerpt)
     radius = _radii(excerpt, names)
     edited = excerpt.removed | excerpt.added
-    types = appearance.graph.types if edited.sum() <= RELATIONS else None
-    points = _positions(excerpt, radius, (axes.get_xlim()[1], axes.get_ylim()[1]), 18 if types is None else 44)
+    longest = max((len(label) for line, label in labels.items() if edited[line]), default=0)
+    room = min(max(18.0, 5.5 * longest), 80.0)
+    points = _positions(excerpt, radius, (axes.get_xlim()[1], axes.get_ylim()[1]), room)
     lines = _lines(points, radius, excerpt.pairs)
+    faint = _faint_nodes(excerpt)
     _draw_loops(axes, points, radius, excerpt.loops)
-    _draw_lines(axes, lines, excerpt)
-    _draw_nodes(axes, points, radius, excerpt, styles)
-    _draw_names(axes, points, radius, appearance, excerpt, names, styles)
-    if types is not None:
-        relations = [types.relations[relation][1] for relation in excerpt.relation[edited]]
-        _draw_relations(axes, lines[edited], relations, excerpt.added[edited])
-    _draw_notes(axes, points, radius, excerpt, lines)
+    _draw_lines(axes, lines, excerpt, bool(faint.any()))
+    _draw_nodes(axes, points, radius, excerpt, styles, faint)
+    lettering = Lettering(axes, points, radius, lines)
+    lettering.avoid(_draw_stars(axes, points, radius, excerpt.changed), 5)
+    lettering.names(appearance, excerpt, names, styles)
+    # What is about edits gets the better places.
+    lettering.edges({line: label for line, label in labels.items() if edited[line]}, excerpt)
+    lettering.notes(excerpt.notes)
+    lettering.edges({line: label for line, label in labels.items() if not edited[line]}, excerpt)
+
+
+def _on_paths(excerpt: Excerpt) -> set[int]:
+    """The targets, the nodes of edits, and those on the paths from these to a target."""
+    leading = excerpt.pairs[excerpt.leading].ravel().tolist()
+    return {*excerpt.targets.tolist(), *excerpt.ends.tolist(), *leading}
+
+
+def _faint_nodes(excerpt: Excerpt) -> NDArray[np.bool_]:
+    """Where there are many nodes and some are edited, which of them only show what is around these."""
+    faint = np.full(len(excerpt.nodes), len(excerpt.nodes) > NAMED and len(excerpt.ends) > 0)
+    faint[list(_on_paths(excerpt))] = False
+    return faint
 
 
 def _visible_names(appearance: Appearance, excerpt: Excerpt) -> dict[int, str]:
     """The names of the nodes that show one."""
-    ends = set(excerpt.ends.tolist())
-    important = {*excerpt.targets.tolist(), *(ends if len(ends) <= NAMED else ())}
+    on_paths = _on_paths(excerpt)
+    important = {*excerpt.targets.tolist(), *(on_paths if len(on_paths) <= NAMED else ())}
     names = {
         node: appearance.label(excerpt.nodes[node]) for node in range(len(excerpt.nodes)) if len(excerpt.nodes) <= NAMED
     }
@@ -195,7 +217,7 @@ def _draw_loops(axes: Axes, points: NDArray[np.float64], radius: NDArray[np.floa
         axes.scatter(x, y, s=(1.2 * radius[loops]) ** 2, facecolor="none", edgecolor=FAINT, zorder=1, gid="self-loops")
 
 
-def _draw_lines(axes: Axes, lines: NDArray[np.float64], excerpt: Excerpt) -> None:
+def _draw_lines(axes: Axes, lines: NDArray[np.float64], excerpt: Excerpt, is_faint: bool) -> None:
     from matplotlib.collections import LineCollection, PolyCollection
 
     edited = excerpt.removed | excerpt.added
@@ -205,7 +227,12 @@ def _draw_lines(axes: Axes, lines: NDArray[np.float64], excerpt: Excerpt) -> Non
         # A white rim sets edited edges apart from the lines they cross.
         rim = LineCollection(list(lines[edited]), color="white", linewidth=5.4 - 3 * edit_crowding, zorder=2)
         axes.add_collection(rim)
-    quiet: dict[str, Any] = {"linewidth": 1.1 - 0.6 * crowding, "alpha": 1 - 0.45 * crowding}
+    leads = excerpt.leading[excerpt.role == OTHER] & is_faint
+    thin, strength = 1.1 - 0.6 * crowding, (1 - 0.45 * crowding) * (FADED if is_faint else 1)
+    quiet: dict[str, Any] = {
+        "linewidth": [1.4 if is_leading else thin for is_leading in leads] or thin,
+        "alpha": [1.0 if is_leading else strength for is_leading in leads] or strength,
+    }
     width, head = 3 - 1.8 * edit_crowding, 9 - 4 * edit_crowding
     for name, role, colour, layer, look, size in (
         ("other-edges", OTHER, FAINT, 1, quiet, 5 - 1.5 * crowding),
@@ -246,8 +273,24 @@ def _heads(lines: NDArray[np.float64], size: float) -> NDArray[np.float64]:
     return np.stack([lines[:, 1], back + side, back - side], axis=1)
 
 
+def _draw_stars(
+    axes: Axes, points: NDArray[np.float64], radius: NDArray[np.float64], changed: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Mark each node with a changed feature by a star; return where the stars are."""
+    stars: NDArray[np.float64] = points[changed] + 0.85 * radius[changed, None]
+    if len(changed):
+        x, y = stars.T
+        axes.scatter(x, y, s=110, marker=STAR, facecolor=NEW, edgecolor="white", linewidth=0.6, zorder=5, gid="changed")
+    return stars
+
+
 def _draw_nodes(
-    axes: Axes, points: NDArray[np.float64], radius: NDArray[np.float64], excerpt: Excerpt, styles: Sequence[Style]
+    axes: Axes,
+    points: NDArray[np.float64],
+    radius: NDArray[np.float64],
+    excerpt: Excerpt,
+    styles: Sequence[Style],
+    faint: NDArray[np.bool_],
 ) -> None:
     x, y = points.T
     rings = excerpt.targets
@@ -270,9 +313,9 @@ def _draw_nodes(
         (excerpt.pairs[excerpt.removed].ravel(), REMOVED),
     ):
         rim[nodes] = colour
-    for look in sorted(set(styles)):
+    for look, is_faint in sorted(set(zip(styles, faint.tolist(), strict=True))):
         colour, shape, factor = look
-        mine = np.array([style == look for style in styles])
+        mine = np.array([style == look for style in styles]) & (faint == is_faint)
         axes.scatter(
             x[mine],
             y[mine],
@@ -281,83 +324,7 @@ def _draw_nodes(
             facecolor=colour,
             edgecolors=rim[mine].tolist(),
             linewidths=np.where(rim[mine] != INK, np.minimum(1.8, size[mine] / 3.5), 0.6).tolist(),
-            zorder=4,
+            alpha=FADED if is_faint else 1,
+            zorder=3.2 if is_faint else 4,
             gid="nodes",
         )
-
-
-def _draw_names(
-    axes: Axes,
-    points: NDArray[np.float64],
-    radius: NDArray[np.float64],
-    appearance: Appearance,
-    excerpt: Excerpt,
-    names: dict[int, str],
-    styles: Sequence[Style],
-) -> None:
-    """Write short ids inside their nodes and long ones below, with the type of targets and nodes of edits."""
-    targets = set(excerpt.targets.tolist())
-    bold = targets | set(excerpt.ends.tolist())
-    for node, name in names.items():
-        x, y = points[node]
-        inside, below = (name, "") if len(name) <= INSIDE else ("", name)
-        if appearance.graph.types is not None and node in bold:
-            below = (
-                appearance.full_name(excerpt.nodes[node])
-                if below
-                else appearance.graph.types.local(excerpt.nodes[node])[0]
-            )
-        font: dict[str, Any] = {"size": 8.5 if node in targets else 7, "zorder": 6, "ha": "center"}
-        font["weight"] = "bold" if node in bold else "normal"
-        if inside:
-            ink = "white" if styles[node][0] in DARK else INK
-            axes.text(x, y, inside, va="center_baseline", gid="id", **font, **plain(ink))
-        if below:
-            gid = "type" if inside else "id"
-            axes.text(x, y - radius[node] - 2, below, va="top", gid=gid, path_effects=_halo(), **font, **plain(INK))
-
-
-def _draw_relations(axes: Axes, lines: NDArray[np.float64], relations: Sequence[str], added: NDArray[np.bool_]) -> None:
-    for (x, y), name, is_new in zip(lines.mean(axis=1), relations, added, strict=True):
-        look: dict[str, Any] = {"size": 7, "style": "italic", "zorder": 5, "gid": "relation"}
-        ink = plain(NEW if is_new else REMOVED)
-        axes.text(x, y, name, ha="center", va="center", path_effects=_halo(), **look, **ink)
-
-
-def _draw_notes(
-    axes: Axes, points: NDArray[np.float64], radius: NDArray[np.float64], excerpt: Excerpt, lines: NDArray[np.float64]
-) -> None:
-    """Mark each node with a changed feature by a star, and write beside the first few what has changed."""
-    if not len(excerpt.changed):
-        return
-    stars = points[excerpt.changed] + 0.85 * radius[excerpt.changed, None]
-    x, y = stars.T
-    axes.scatter(x, y, s=110, marker=STAR, facecolor=NEW, edgecolor="white", linewidth=0.6, zorder=5, gid="changed")
-    room = np.array([axes.get_xlim()[1], axes.get_ylim()[1]])
-    # What a note should not cover: nodes, stars, other notes, and the lines, which are represented by dots.
-    dots = (lines[:, None, 0] + np.linspace(0, 1, 30)[None, :, None] * (lines[:, 1] - lines[:, 0])[:, None]).reshape(
-        -1, 2
-    )
-    boxes = [(point - size, point + size) for point, size in zip(points, radius, strict=True)]
-    boxes += [(star - 5, star + 5) for star in stars]
-    for node, note in excerpt.notes.items():
-        half = np.array([4.3 * max(map(len, note)), 10 * len(note)]) / 2
-        away = radius[node] + 5 + half
-        spots = [points[node] + away * direction for direction in DIRECTIONS]
-
-        def covers(spot: NDArray[np.float64], half: NDArray[np.float64] = half) -> float:
-            low, high = spot - half, spot + half
-            taken = sum(np.prod(np.clip(np.minimum(high, b) - np.maximum(low, a), 0, None)) for a, b in boxes)
-            out = np.clip(-low, 0, None).sum() + np.clip(high - room, 0, None).sum()
-            return float(taken + 1000 * out + 4 * ((dots > low) & (dots < high)).all(axis=1).sum())
-
-        x, y = spot = min(spots, key=covers)
-        boxes.append((spot - half, spot + half))
-        look: dict[str, Any] = {"size": 7.5, "zorder": 6, "gid": "note", "linespacing": 1.3}
-        axes.text(x, y, "\n".join(note), ha="center", va="center", path_effects=_halo(), **look, **plain(NEW))
-
-
-def _halo() -> list[Any]:
-    from matplotlib.patheffects import withStroke
-
-    return [withStroke(linewidth=2.5, foreground="white")]

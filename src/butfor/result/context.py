@@ -1,13 +1,15 @@
-"""What a picture of a result needs besides it: the graph, and the classes of its nodes."""
+"""What a picture of a result needs besides it: the graph, and the classes and names of its nodes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from butfor.graph.node_names import OwnIds
 from butfor.predict.batch import EditedBatch
 from butfor.predict.class_names import class_names
 from butfor.predict.preserved import preserved
@@ -80,3 +82,16 @@ class PlotContext:
             return self.predictor.node_range[0]
         known = np.flatnonzero(self.classes >= 0)
         return int(known[0]) if len(known) else None
+
+    def name_of(self, node: int) -> str:
+        """What a node is called: its own id, or its number, within its type where there are several."""
+        kind, number = (None, node) if self.graph.types is None else self.graph.types.local(node)
+        ids = self._ids[kind]
+        return str(number) if ids is None else ids[number]
+
+    @cached_property
+    def _ids(self) -> dict[str | None, OwnIds | None]:
+        """The ids that nodes have of their own, by type."""
+        if self.graph.types is None:
+            return {None: OwnIds.of(self.graph.data)}
+        return {kind: OwnIds.of(self.graph.data[kind]) for kind in self.graph.types.node_types}

@@ -12,7 +12,9 @@ from butfor.edits.change import Change
 from butfor.edits.deletion import Deletion
 from butfor.edits.edit import KINDS
 from butfor.edits.telling import shortened
+from butfor.errors import InputError
 from butfor.problem.goal import Goal
+from butfor.result.html import card
 from butfor.result.schema import from_dict, to_dict
 from butfor.result.status import Status
 
@@ -37,7 +39,7 @@ __all__ = ["Counterfactual"]
 Pair = tuple[int, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Counterfactual:
     """But for these edges, or with these changes, the model would have said something else.
 
@@ -195,6 +197,12 @@ class Counterfactual:
         # The context holds the whole graph; a pickle of one result must not.
         return {**self.__dict__, "_context": None}
 
+    def __repr__(self) -> str:
+        known = [f"'{said.name}'" for said in (self.before, self.after) if said is not None and said.label >= 0]
+        size = [] if self.size is None else [f"{self.size} edit{'s' * (self.size != 1)}"]
+        told = ", ".join([self.status.value, *size, *filter(None, [" → ".join(known)])])
+        return f"<Counterfactual of {printable(f'{self.target_name}: {told}')}>"
+
     def __str__(self) -> str:
         # Names come from files, and this is what is printed.
         return printable(self._told())
@@ -229,24 +237,64 @@ class Counterfactual:
         bound = f"; a counterfactual, if there is one, costs at least {self.lower_bound:g}" if self.lower_bound else ""
         return f"No counterfactual was found among its {self.edges} edges{bound}."
 
+    def _repr_html_(self) -> str:
+        # There is no `_repr_svg_`: Jupyter would show this all the same, and keep the picture twice in the notebook.
+        from butfor.plotting.plot import svg
+
+        try:
+            picture = svg(self)
+        except InputError:  # matplotlib is not installed, or the graph is not known any more
+            picture = None
+        return card(str(self), self.status.value, self.verdict, self.note, picture)
+
     def plot(
         self,
         data: Data | HeteroData | None = None,
         model: nn.Module | None = None,
         *,
         path: str | os.PathLike[str] | None = None,
+        edge_labels: str | None = None,
     ) -> Figure:
         """Draw the target, its neighbourhood and the edits; save the picture if a path is given.
 
-        A whole graph whose data say what its ``atoms`` are is drawn as a molecule, unless features have changed. A
-        result that was read from a file or unpickled has lost its graph: pass ``data`` and ``model``.
+        A whole graph whose data say what its ``atoms`` are is drawn as a molecule, unless features have changed or
+        edges have labels. A result that was read from a file or unpickled has lost its graph: pass ``data`` and
+        ``model``.
+
+        Args:
+            data: the graph that was explained, where the result has lost it.
+            model: its model.
+            path: where to save the picture; the name ends in .png, .svg or .pdf.
+            edge_labels: the name of an edge attribute of the graph, such as "amount": its values are written beside
+                the edges that are edited, and beside all edges where they are few.
 
         Raises:
-            InputError: the graph is not known and was not given.
+            InputError: the graph is not known and was not given, or has no such edge attribute.
         """
         from butfor.plotting.plot import plot  # the only way from results to pictures; matplotlib is an extra
 
-        return plot(self, data, model, path=path)
+        return plot(self, data, model, path=path, edge_labels=edge_labels)
+
+    def to_networkx(self, data: Data | HeteroData | None = None, model: nn.Module | None = None) -> Any:
+        """The target's neighbourhood as a networkx graph, with the edits in it.
+
+        It is a ``Graph`` or a ``DiGraph`` of node numbers; of a graph of several types, a ``MultiDiGraph`` whose nodes
+        are (type, number within the type), with both directions of an edge that has both. Nodes have ``name``,
+        ``target``, ``hops`` to the target, the ``predicted`` class and ``type``, where there is such a thing, and
+        those with changed features ``changed``: the values before and after by the number of the feature. Edges
+        have ``removed``, ``added`` and, in a graph of several types, ``relation``, which is also their key. Added edges
+        are in the graph, and removed ones still are.
+
+        Args:
+            data: the graph that was explained, where the result was read from a file or unpickled and has lost it.
+            model: its model.
+
+        Raises:
+            InputError: networkx is not installed, or the graph is not known and was not given.
+        """
+        from butfor.result.networkx_graph import to_networkx
+
+        return to_networkx(self, data, model)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, with a schema version."""

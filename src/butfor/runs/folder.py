@@ -15,7 +15,7 @@ from butfor.boundary.reading import read_json, reading
 from butfor.errors import StoreError
 from butfor.graph.fingerprint import graph_fingerprint
 from butfor.result.assemble import versions
-from butfor.runs.lines import reason_of
+from butfor.result.lines import reason_of
 from butfor.runs.shards import FORMATS, read_shard, write_shard
 from butfor.runs.store import Closing, Outcome, RunOfGraphs, lock
 

@@ -6,16 +6,18 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from butfor.boundary.printable import printable
 from butfor.boundary.reading import check_file, reading
-from butfor.errors import InputError, StoreError
+from butfor.errors import StoreError
+from butfor.result.lines import read_lines
+from butfor.result.result_list import ResultList
+from butfor.result.table import to_frame, to_html
 from butfor.runs.folder import read_manifest, shard_paths
-from butfor.runs.lines import read_lines
-from butfor.runs.shards import COLUMNS, frame_of, read_shard
+from butfor.runs.shards import read_shard
 from butfor.runs.store import repeated
 
 if TYPE_CHECKING:
@@ -26,11 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Results", "load_results", "read_results"]
 
-# So many results are turned into a table at a time.
-PIECE = 10_000
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Results(Sequence["Counterfactual"]):
     """The results of a file or folder, read anew whenever they are gone through; `load_results` makes one.
 
@@ -78,10 +77,10 @@ class Results(Sequence["Counterfactual"]):
     @overload
     def __getitem__(self, position: int) -> Counterfactual: ...
     @overload
-    def __getitem__(self, position: slice) -> list[Counterfactual]: ...
-    def __getitem__(self, position: int | slice) -> Counterfactual | list[Counterfactual]:
+    def __getitem__(self, position: slice) -> ResultList: ...
+    def __getitem__(self, position: int | slice) -> Counterfactual | ResultList:
         if isinstance(position, slice):
-            return [self[number] for number in range(*position.indices(len(self)))]
+            return ResultList(self[number] for number in range(*position.indices(len(self))))
         if position < 0:
             position += len(self)
         for result in islice(self, max(position, 0), None):
@@ -97,19 +96,20 @@ class Results(Sequence["Counterfactual"]):
         Raises:
             InputError: ``kind`` is neither "polars" nor "pandas", or these are not installed.
         """
-        if kind not in ("polars", "pandas"):
-            raise InputError(f"there are no tables of {kind!r}; give 'polars' or 'pandas'")
-        try:
-            polars, made = import_module("polars"), import_module(kind)
-        except ImportError as problem:
-            extra = "'butfor[tables]'" if problem.name == "polars" else problem.name
-            raise InputError(f"such a table needs {problem.name}: pip install {extra}") from problem
-        rows = iter(self)
-        pieces = [frame_of(())]
-        while piece := list(islice(rows, PIECE)):
-            pieces.append(frame_of(piece))
-        frame = polars.concat(pieces)
-        return frame if kind == "polars" else made.DataFrame(frame.to_dict(as_series=False), columns=list(COLUMNS))
+        return to_frame(self, kind)
+
+    def __repr__(self) -> str:
+        return f"<{self._told}>"
+
+    def _repr_html_(self) -> str:
+        # To count them all is to read them all; only what was counted before is counted here.
+        return to_html(self, self._told, self.__dict__.get("_length"))
+
+    @property
+    def _told(self) -> str:
+        chosen = [] if self.targets is None else [f"of {len(self.targets)} targets"]
+        chosen += [] if self.statuses is None else [f"that are {' or '.join(sorted(self.statuses))}"]
+        return " ".join(["Results in", printable(str(self.path)), *chosen])
 
 
 def load_results(path: str | os.PathLike[str]) -> Results:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from butfor.errors import StoreError
-from butfor.runs.lines import read_lines, reason_of, to_line
+from butfor.result.lines import read_lines, reason_of, to_line
 
 # Windows has no such advisory locks, so there two runs that write to one file are not noticed.
 CAN_LOCK = importlib.util.find_spec("fcntl") is not None

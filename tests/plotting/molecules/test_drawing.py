@@ -223,3 +223,24 @@ def test_added_bonds_do_not_move_atoms() -> None:
         for added in ([(0, 5)], [(0, 3), (1, 4)])
     )
     assert np.array_equal(before, after)
+
+
+def test_atoms_of_edited_bonds_show_their_names() -> None:
+    figure = draw_molecule(NITROANILINE, NITROANILINE_BONDS, removed=[(7, 6)], added=[(1, 4)])
+    assert letters(figure, "name") == ["1", "4", "6", "7"]
+    names = [f"{symbol}{atom}" for atom, symbol in enumerate(NITROANILINE)]
+    figure = draw_molecule(NITROANILINE, NITROANILINE_BONDS, removed=[(7, 6)], added=[(1, 4)], names=names)
+    # The letter of an atom that shows it is not repeated.
+    assert letters(figure, "name") == ["6", "7", "C1", "C4"]
+    assert letters(draw_molecule(NITROANILINE, NITROANILINE_BONDS, names=names), "name") == []
+
+
+def test_names_of_atoms_cover_no_letter() -> None:
+    for removed in ([(7, 6)], [(0, 1)], [(11, 9)]):
+        figure = draw_molecule(NITROANILINE, NITROANILINE_BONDS, removed=removed)
+        figure.canvas.draw()
+        texts = figure.axes[0].texts
+        # Letters without the space between lines.
+        boxes = {text: text.get_window_extent().padded(-1, -0.2 * text.get_window_extent().height) for text in texts}
+        for name in (text for text in texts if text.get_gid() == "name"):
+            assert not any(boxes[name].overlaps(boxes[text]) for text in texts if text is not name)

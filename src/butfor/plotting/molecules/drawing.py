@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from butfor.errors import InputError
-from butfor.plotting.molecules.coordinates import depict
-from butfor.plotting.molecules.sketch import KINDS, Sketch
+from butfor.plotting.molecules.pen import TRUTH, Pen
+from butfor.plotting.molecules.sketch import Sketch
 from butfor.plotting.page import extent, paragraph
 from butfor.plotting.picture import checked_path, save
-from butfor.plotting.style import DASHES, DPI, EDGE_OF_PAGE, INK, NEW, QUIET, REMOVED, SIZE, plain
+from butfor.plotting.style import DASHES, DPI, EDGE_OF_PAGE, INK, NEW, QUIET, REMOVED, SIZE
 
 if TYPE_CHECKING:
     import os
@@ -20,33 +18,10 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
 
     from butfor.plotting.molecules.sketch import Pair
 
 __all__ = ["draw_molecule"]
-
-# Colours of the elements, dark enough to be read on white. Vermilion is kept for what is removed.
-ELEMENTS = {
-    **dict.fromkeys(["N"], "#1f3fbf"),
-    **dict.fromkeys(["O"], "#c1121f"),
-    **dict.fromkeys(["S", "Se"], "#8a6d00"),
-    **dict.fromkeys(["F", "Cl", "Br", "I"], "#1b7a2f"),
-    **dict.fromkeys(["P", "B", "Si"], "#8b4a1c"),
-    **dict.fromkeys(["Li", "Na", "K", "Mg", "Ca"], "#6a3d9a"),
-    "H": QUIET,
-    "C": INK,
-}
-TRUTH = "#ffe27a"
-
-# The longest that a bond is drawn, in points; small molecules do not fill the page.
-LONGEST = 52.0
-# The size of letters in bonds, and its limits in points.
-LETTER, SMALLEST, LARGEST = 0.38, 4.0, 15.0
-# In bonds: how far apart the lines of a double bond are, and by how much the inner one is shorter at each end.
-GAP, SHORTER = 0.17, 0.12
-# The font that comes with matplotlib; not every font has subscript digits.
-FONT = "DejaVu Sans"
 
 
 def draw_molecule(
@@ -56,6 +31,7 @@ def draw_molecule(
     removed: Collection[Pair] = (),
     added: Collection[Pair] = (),
     truth: Collection[Pair] = (),
+    names: Sequence[str] | None = None,
     title: str = "",
     caption: str = "",
     path: str | os.PathLike[str] | None = None,
@@ -74,6 +50,7 @@ def draw_molecule(
         removed: bonds that the counterfactual deletes.
         added: bonds that it adds; they do not influence where the atoms stand.
         truth: bonds known to matter, highlighted.
+        names: what atoms are called; by default their numbers. Those of removed and added bonds show it.
         title: text above the molecule.
         caption: text below it.
         path: file to save the picture in; its name ends in .png, .svg or .pdf.
@@ -91,11 +68,11 @@ def draw_molecule(
     except ModuleNotFoundError as error:
         raise InputError("pictures need matplotlib: pip install 'butfor[plot]'") from error
     file = None if path is None else checked_path(Path(path))
-    sketch = Sketch.of(symbols, bonds, removed=removed, added=added, truth=truth)
+    sketch = Sketch.of(symbols, bonds, removed=removed, added=added, truth=truth, names=names)
     figure = Figure(figsize=SIZE, dpi=DPI, facecolor="white")
     FigureCanvasAgg(figure)
     axes, size = _frame(figure, sketch, title, caption)
-    _Pen(axes, sketch, size).draw()
+    Pen(axes, sketch, size).draw()
     if file is not None:
         save(figure, file)
     return figure
@@ -139,171 +116,3 @@ def _frame(figure: Figure, sketch: Sketch, title: str, caption: str) -> tuple[Ax
     axes.set(xlim=(0, size[0]), ylim=(0, size[1]), aspect="equal")
     axes.set_axis_off()
     return axes, size
-
-
-class _Pen:
-    """Draws a sketch into axes. All lengths are in points, and positions are complex numbers."""
-
-    def __init__(self, axes: Axes, sketch: Sketch, size: tuple[float, float]) -> None:
-        from matplotlib.font_manager import FontProperties
-        from matplotlib.textpath import TextToPath
-
-        self.axes, self.sketch = axes, sketch
-        flat, self.rings = depict(sketch.symbols, sketch.bonds, aspect=size[0] / size[1])
-        span = np.ptp(flat, axis=0)
-        # Labels at the sides stick out by about one bond.
-        self.unit = float(min(LONGEST, size[0] / (span[0] + 2.4), size[1] / (span[1] + 1.4)))
-        flat = (flat - (flat.max(axis=0) + flat.min(axis=0)) / 2) * self.unit + np.array(size) / 2
-        self.points = flat[:, 0] + 1j * flat[:, 1]
-        self.letter = float(np.clip(LETTER * self.unit, SMALLEST, LARGEST))
-        self.font = FontProperties(family=FONT)
-        self._measure = TextToPath().get_text_width_height_descent
-        # A carbon without bonds has a label: there is no corner to show it.
-        self.named = [symbol != "C" or not others for symbol, others in zip(sketch.symbols, sketch.near, strict=True)]
-
-    def draw(self) -> None:
-        """Draw highlights, then bonds, then labels."""
-        from matplotlib.collections import LineCollection
-
-        thin, thick = float(np.clip(0.038 * self.unit, 0.6, 1.6)), float(np.clip(0.075 * self.unit, 1.4, 3.2))
-        lines: dict[str, list[Any]] = {
-            name: [] for name in ("bonds", "removed-bonds", "aromatic", "rim", "added-bonds")
-        }
-        for pair, kind in self.sketch.bonds.items():
-            drawn = self._lines(pair, kind)
-            if pair in self.sketch.removed:
-                lines["removed-bonds"] += drawn
-                lines["rim"] += drawn
-            else:
-                lines["bonds"] += drawn[: 1 if kind == "aromatic" else 3]
-                lines["aromatic"] += drawn[1:] if kind == "aromatic" else []
-        for pair in self.sketch.added:
-            lines["added-bonds"].append(self._curve(pair))
-            lines["rim"].append(self._curve(pair))
-        lines["truth-bonds"] = [self.points[list(pair)] for pair in self.sketch.truth]
-        looks: dict[str, dict[str, Any]] = {
-            "truth-bonds": {"color": TRUTH, "linewidth": 0.46 * self.unit, "zorder": 1},
-            "bonds": {"color": INK, "linewidth": thin, "zorder": 2},
-            "aromatic": {"color": INK, "linewidth": thin, "zorder": 2, "linestyle": (0, (3, 2))},
-            "rim": {"color": "white", "linewidth": thick + 2, "zorder": 3, "capstyle": "butt"},
-            "removed-bonds": {
-                "color": REMOVED,
-                "linewidth": thick,
-                "zorder": 4,
-                "linestyle": DASHES,
-                "capstyle": "butt",
-            },
-            "added-bonds": {"color": NEW, "linewidth": thick, "zorder": 4},
-        }
-        for name, look in looks.items():
-            if lines[name]:
-                paths = [np.stack([line.real, line.imag], axis=1) for line in lines[name]]
-                self.axes.add_collection(LineCollection(paths, gid=name, **{"capstyle": "round", **look}))
-        for atom, named in enumerate(self.named):
-            if named:
-                self._label(atom)
-
-    def _lines(self, pair: Pair, kind: str) -> list[NDArray[np.complex128]]:
-        """The lines of a bond, which leave space for the labels at its ends."""
-        start, stop = self.points[list(pair)]
-        along = (stop - start) / abs(stop - start) if abs(stop - start) > 1e-6 else 1 + 0j
-        across = 1j * along
-        # The lines of removed bonds are thicker.
-        gap = GAP * self.unit * (1.25 if pair in self.sketch.removed else 1)
-        ends = np.array([start + along * self._clear(pair[0], along), stop - along * self._clear(pair[1], -along)])
-        side = self._inner_side(pair, along) if kind in ("double", "aromatic") else 0
-        if KINDS[kind] == 1:
-            return [ends]
-        if KINDS[kind] == 3:
-            return [ends, ends + across * gap, ends - across * gap]
-        if side == 0:
-            return [ends + across * gap / 2, ends - across * gap / 2]
-        cut = np.array([0.0 if self.named[atom] or len(self.sketch.near[atom]) == 1 else SHORTER for atom in pair])
-        return [ends, ends + across * gap * side + along * cut * [1, -1] * self.unit]
-
-    def _inner_side(self, pair: Pair, along: complex) -> int:
-        """The side of a double bond's second line: inside its ring, or where more neighbours are; 0 if on both."""
-        here = self.points[list(pair)].mean()
-        rings = [ring for ring in self.rings if set(pair) <= set(ring)]
-        if rings:
-            bonds = self.sketch.bonds
-
-            def doubles(ring: tuple[int, ...]) -> int:
-                return sum(KINDS[kind] == 2 for (u, v), kind in bonds.items() if u in ring and v in ring)
-
-            best = max(rings, key=lambda ring: (len(ring) == 6, doubles(ring), -len(ring)))
-            return 1 if ((self.points[list(best)].mean() - here) / along).imag > 0 else -1
-        others = [[other for other in self.sketch.near[atom] if other not in pair] for atom in pair]
-        sides = ((self.points[others[0] + others[1]] - here) / along).imag
-        balance = int((sides > 0.1 * self.unit).sum()) - int((sides < -0.1 * self.unit).sum())
-        if balance == 0 and not (others[0] and others[1]):
-            return 0
-        return 1 if balance >= 0 else -1
-
-    def _curve(self, pair: Pair) -> NDArray[np.complex128]:
-        """The line of an added bond, bent if a straight one would run over other atoms."""
-        start, stop = self.points[list(pair)]
-        others = np.delete(self.points, list(pair))
-        at = np.linspace(0, 1, 41)
-        best, most = np.array([start, stop]), -1.0
-        for bend in (0.0, 0.15, -0.15, 0.3, -0.3, 0.5, -0.5):
-            curve = start + (stop - start) * (at + 2 * 1j * bend * at * (1 - at))
-            room = min(float(np.abs(curve[:, None] - others[None, :]).min(initial=np.inf)), 0.4 * self.unit)
-            if room > most + 0.02 * self.unit:
-                best, most = curve, room
-        inset = [
-            self._clear(atom, (other - here) / max(abs(other - here), 1e-9))
-            for atom, here, other in ((pair[0], best[0], best[1]), (pair[1], best[-1], best[-2]))
-        ]
-        kept = (np.abs(best - start) >= inset[0]) & (np.abs(best - stop) >= inset[1])
-        return best[kept] if kept.sum() > 1 else best
-
-    def _width(self, words: str, size: float) -> float:
-        self.font.set_size(size)
-        return float(self._measure(words, self.font, ismath=False)[0])
-
-    def _clear(self, atom: int, along: complex) -> float:
-        """How far from the middle of an atom a bond in this direction begins."""
-        if not self.named[atom]:
-            return 0.0
-        half = complex(self._width(self.sketch.symbols[atom], self.letter) / 2, 0.37 * self.letter)
-        pad = 0.16 * self.letter + 0.4
-        edge = min((half.real + pad) / max(abs(along.real), 1e-9), (half.imag + pad) / max(abs(along.imag), 1e-9))
-        return min(edge, 0.42 * self.unit)
-
-    def _label(self, atom: int) -> None:
-        """Write the symbol of an atom, its hydrogens on a free side, and its charge away from the bonds."""
-        symbol, count = self.sketch.symbols[atom], self.sketch.hydrogens[atom]
-        charge = self.sketch.charges[atom]
-        here, size = self.points[atom], self.letter
-        look = {"family": FONT, "ha": "center", "va": "center_baseline", **plain(ELEMENTS.get(symbol, INK))}
-        lines = [self.points[other] - here for other in self.sketch.near[atom]]
-        self.axes.text(here.real, here.imag, symbol, size=size, zorder=6, gid="atom", **look)
-        if count:
-            words = "H" + ("" if count == 1 else "".join(chr(0x2080 + int(digit)) for digit in str(count)))
-            beside = (self._width(symbol, size) + self._width(words, size)) / 2
-            spots = [complex(beside, 0), complex(-beside, 0), complex(0, -1.05 * size), complex(0, 1.05 * size)]
-            if not lines and symbol not in ("C", "N", "P"):
-                spots.reverse()  # H₂O, but NH₃
-            spot = max(spots, key=lambda spot: (round(self._room(here, spot, lines), 2), -spots.index(spot)))
-            lines.append(spot)
-            there = here + spot
-            self.axes.text(there.real, there.imag, words, size=size, zorder=6, gid="hydrogens", **look)
-        if charge:
-            reach = 0.5 * self._width(symbol, size) + 0.36 * size
-            spots = [reach * np.exp(1j * np.pi * turn / 4) for turn in (1, 3, -1, -3, 2, -2, 0, 4)]
-            spot = max(spots, key=lambda spot: round(min(1.2, *(self._angle(spot, line) for line in lines)), 1))
-            there = here + spot
-            words = "+" if charge > 0 else "−"
-            self.axes.text(there.real, there.imag, words, size=0.72 * size, zorder=6, gid="charge", **look)
-
-    def _room(self, here: complex, spot: complex, lines: Sequence[complex]) -> float:
-        """How free a spot beside an atom is: the farther from its bonds and from other atoms, the higher."""
-        angle = min((self._angle(spot, line) for line in lines), default=np.pi)
-        gaps = np.abs(self.points - here - spot)
-        nearest = float(gaps[np.abs(self.points - here) > 1e-6].min(initial=np.inf)) / self.unit
-        return min(angle, 1.3) + 2 * min(nearest, 0.6) + 0.2 * (abs(spot.imag) < 1e-9)
-
-    @staticmethod
-    def _angle(first: complex, second: complex) -> float:
-        return float(abs(np.angle(first * second.conjugate())))

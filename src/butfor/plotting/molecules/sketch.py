@@ -29,6 +29,7 @@ class Sketch:
 
     Attributes:
         symbols: the element of each atom.
+        names: what each atom is called.
         hydrogens: how many hydrogens are part of its label.
         charges: +1, -1 or 0.
         bonds: the two atoms of each bond, and its kind.
@@ -38,6 +39,7 @@ class Sketch:
     """
 
     symbols: list[str]
+    names: list[str]
     hydrogens: list[int]
     charges: list[int]
     bonds: dict[Pair, str]
@@ -56,6 +58,7 @@ class Sketch:
         removed: Iterable[Pair] = (),
         added: Iterable[Pair] = (),
         truth: Iterable[Pair] = (),
+        names: Sequence[str] | None = None,
     ) -> Sketch:
         """Choose what is drawn.
 
@@ -71,27 +74,28 @@ class Sketch:
         marked_atoms = {atom for pairs in marked.values() for pair in pairs for atom in pair}
         near = _neighbours(len(symbols), kinds)
         hidden = Counter[int]()
-        names = {atom: str(symbol) for atom, symbol in enumerate(symbols)}
+        drawn = {atom: str(symbol) for atom, symbol in enumerate(symbols)}
         for atom, symbol in enumerate(symbols):
             if symbol == "H" and atom not in marked_atoms and len(near[atom]) == 1 and symbols[near[atom][0]] != "H":
                 hidden[near[atom][0]] += 1
-                del names[atom]
-        loose = [atom for atom in names if not near[atom] and atom not in marked_atoms]
-        many = {symbol: count for symbol, count in Counter(names[atom] for atom in loose).items() if count > LOOSE}
-        if len(loose) == len(names):
+                del drawn[atom]
+        loose = [atom for atom in drawn if not near[atom] and atom not in marked_atoms]
+        many = {symbol: count for symbol, count in Counter(drawn[atom] for atom in loose).items() if count > LOOSE}
+        if len(loose) == len(drawn):
             many = {}  # a picture without any atom would say nothing
         for atom in loose:
-            if names[atom] in many:
-                del names[atom]
-        index = {atom: position for position, atom in enumerate(names)}
-        drawn = {(index[u], index[v]): kind for (u, v), kind in kinds.items() if u in index and v in index}
+            if drawn[atom] in many:
+                del drawn[atom]
+        index = {atom: position for position, atom in enumerate(drawn)}
+        inside = {(index[u], index[v]): kind for (u, v), kind in kinds.items() if u in index and v in index}
         charges = _charges(symbols, kinds, near)
         return cls(
-            symbols=list(names.values()),
+            symbols=list(drawn.values()),
+            names=[str(atom) if names is None else names[atom] for atom in index],
             hydrogens=[hidden[atom] for atom in index],
             charges=[charges[atom] for atom in index],
-            bonds=drawn,
-            near=_neighbours(len(index), drawn),
+            bonds=inside,
+            near=_neighbours(len(index), inside),
             loose=many,
             **{name: [(index[u], index[v]) for u, v in pairs] for name, pairs in marked.items()},
         )
