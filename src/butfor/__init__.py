@@ -1,7 +1,33 @@
 """butfor: the fewest edits of a graph that make a graph neural network predict something else.
 
-`explain` is the whole idea; `prepare` makes a model and a graph ready for many questions. The public names and where
-they live are in ``__init__.pyi``: torch and PyG take seconds to import, so each is imported at its first use.
+    >>> import butfor
+    >>> model, data = butfor.example()  # or your own PyG model and torch_geometric Data
+    >>> cf = butfor.explain(model, data, 605)
+    >>> print(cf)
+
+To ask:
+    explain         what would have to change for this prediction to be another one?
+    prepare         a model and a graph made ready for many questions: a `Session`
+    EditSpace       what may be edited, at what cost (with `Within` and `Features`); `Goal`: what counts as another
+                    prediction; `Pair`: a link as a target; `Budget`: what a search may spend
+    Listener        is told how a search gets on (`SearchState`), and may end it
+    Processes, Ray  where many targets are searched
+
+To read the answer:
+    Counterfactual  the verified result: `edits` (`Deletion`, `Addition`, `Change`), `before` and `after`
+                    (`Prediction`), `status` (`Status`), `lower_bound`, `verdict`, `plot()`
+    load_results    results from a file or folder; `report` writes a page of them
+    explore, widget look at predictions and try out edits, on a page or in a notebook
+
+How to search (`butfor.methods`):
+    Exact (default), Greedy, Descent, CFGNN (the paper's), PRBCD, GRBCD, RandomPerturbation, KeepEgo, RemoveEgo,
+    RemoveSubgraph
+
+Graphs that need not be in memory: `write_graph`, `open_graph`. Errors that a user can cause: `butfor.errors`.
+Rooms: `datasets`, `models`, `evaluation`, `integrations` (PyG's Explainer), `testing` (the contract of a method).
+
+Public names and where they live are in ``__init__.pyi``: torch and PyG take seconds to import, so each is imported at
+its first use.
 """
 
 import lazy_loader

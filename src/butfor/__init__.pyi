@@ -1,8 +1,12 @@
 # The public names of butfor: the one list of them, read by type checkers and by `lazy_loader`.
 
 from . import datasets as datasets
+from . import errors as errors
 from . import evaluation as evaluation
+from . import integrations as integrations
+from . import methods as methods
 from . import models as models
+from . import testing as testing
 from .api import explain as explain
 from .api import prepare as prepare
 from .edits.addition import Addition as Addition
@@ -12,6 +16,10 @@ from .edits.change import Features as Features
 from .edits.deletion import Deletion as Deletion
 from .edits.space import EditSpace as EditSpace
 from .errors import ButforError as ButforError
+from .errors import GraphError as GraphError
+from .errors import InputError as InputError
+from .errors import ModelError as ModelError
+from .errors import StoreError as StoreError
 from .executors import Processes as Processes
 from .executors import Ray as Ray
 from .graph.disk.opened import open_graph as open_graph

@@ -47,10 +47,10 @@ def test_quickstart_runs_as_written(tmp_path: Path) -> None:
     """In a process of its own, as a newcomer would run it."""
     code = blocks(ROOT / "README.md")[0]
     assert len(code.strip().splitlines()) <= 12
-    printed = re.search(r"```text\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
-    assert printed is not None
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    printed = re.search(r"```text\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    assert printed is not None
     assert done.stdout == printed[1]
     assert (tmp_path / "quickstart.png").read_bytes().startswith(b"\x89PNG")
 

@@ -13,6 +13,7 @@ import torch
 
 import butfor
 from butfor.errors import ButforError, InputError
+from butfor.pages.explore import explorer_of
 from butfor.testing import links, random_problem
 from explorers import graphs_explorer, link_explorer, node_explorer, typed_explorer
 
@@ -27,6 +28,14 @@ EXPLORERS: dict[str, tuple[Callable[[], Explorer], Any]] = {
     "graphs": (graphs_explorer, 1),
     "types": (typed_explorer, 2),
 }
+
+
+def nested(depth: int) -> list[Any]:
+    """A list in a list in a list ..."""
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
 
 
 def finished(explorer: Explorer, **asked: Any) -> dict[str, Any]:
@@ -200,6 +209,14 @@ def test_a_search_can_be_stopped_and_another_one_stops_it() -> None:
         ("predict", {"target": 0, "edits": [["delete", 0]]}, "a deletion has two ends"),
         ("predict", {"target": 0, "edits": [["burn", 0, 1]]}, "is no edit"),
         ("predict", {"target": 0, "edits": [["delete", 0, 0]]}, "is not allowed for this target"),
+        ("target", {"target": 0, "rules": {"add": {"hops": 3}}}, "hops is 3, but must be a whole number from 1 to 2"),
+        ("target", {"target": 0, "rules": {"add": {"hops": 1, "most": 10**12}}}, "it has hops and nothing else"),
+        ("target", {"target": 0, "rules": {"add": [[0, 1]] * 1001}}, "add lists 1,001"),
+        ("target", {"target": 0, "rules": {"protected": [[0, 1]] * 1001}}, "protected lists 1,001"),
+        ("target", {"target": 0, "rules": {"features": {"values": [1.0] * 101}}}, "values lists 101"),
+        ("target", {"target": 0, "rules": {"features": {"between": [0, 1]}}}, "it has values and nothing else"),
+        ("target", {"target": 0, "rules": {"features": [{"values": "flip"}] * 3}}, "features is .* an object"),
+        ("target", {"target": 0, "goal": {"x": nested(100_000)}}, "the question is nested too deeply"),
         ("search", {"target": 0, "seconds": -1}, "seconds is -1"),
         ("search", {"target": 0, "all": "yes"}, "all is 'yes'"),
         ("progress", {"search": 99}, "this search is not known any more"),
@@ -225,8 +242,6 @@ def test_models_that_fail_leave_the_explorer_at_work() -> None:
                 raise RuntimeError("fewer edges than I am used to")
             return self.inner(x, edge_index)
 
-    from butfor.pages.explore import explorer_of
-
     model, data = random_problem(3, nodes=12, density=0.3)
     explorer = explorer_of(Failing(model, data.num_edges), data, 0)
     view = explorer.answer("target", {"target": 0})
@@ -235,3 +250,67 @@ def test_models_that_fail_leave_the_explorer_at_work() -> None:
     assert not said["reached"]
     state = finished(explorer, target=0)
     assert state["error"] or state["result"]["status"] in ("unknown", "impossible")
+
+
+def test_more_edits_than_a_page_can_show_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    explorer = node_explorer()
+    monkeypatch.setattr("butfor.pages.explorer.MOST_EDITS", 3)
+    with pytest.raises(InputError, match=r"\d+ edits are possible here, and this page shows 3 at most"):
+        explorer.answer("target", {"target": 0})
+
+
+@pytest.mark.parametrize("broken", [float("nan"), float("inf")])
+def test_a_model_that_says_no_numbers_after_edits_predicts_nothing(broken: float) -> None:
+    class Breaking(torch.nn.Module):
+        """One of its scores is no number as soon as an edge is gone."""
+
+        def __init__(self, inner: torch.nn.Module, edges: int) -> None:
+            super().__init__()
+            self.inner, self.edges = inner, edges
+
+        def forward(self, x, edge_index):
+            scores = self.inner(x, edge_index)
+            if edge_index.size(1) < self.edges:
+                scores = scores + torch.tensor([0.0, 0.0, broken])
+            return scores
+
+    model, data = random_problem(3, nodes=12, density=0.3)
+    explorer = explorer_of(Breaking(model, data.num_edges), data, 0)
+    view = explorer.answer("target", {"target": 0})
+    said = explorer.answer("predict", {"target": 0, "edits": view["edits"][0]})
+    json.dumps(said, allow_nan=False)
+    assert (said["name"], said["label"], said["reached"]) == ("no prediction", -1, False)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", ["mixed", "task", "typed"])
+def test_predictions_after_all_kinds_of_edits_are_those_of_brute_force(kind: str, seed: int) -> None:
+    """Groups, additions, features, weights, types, links, whole graphs: every subset of what the rules allow."""
+    from mixed_cases import mixed_case
+    from task_cases import MODELS, task_case
+    from typed_mixed_cases import typed_question
+
+    question = {
+        "mixed": lambda: mixed_case("GAT with attributes", seed),
+        "task": lambda: task_case(list(MODELS)[5 * seed], seed),
+        "typed": lambda: typed_question("attributes", "node", "mixed", seed),
+    }[kind]()
+    asked = {"goal": question.goal, "space": question.space, "directed": question.directed, "task": question.task}
+    explorer = explorer_of(question.model, question.data, None, node_type=question.node_type, **asked)
+    compared = 0
+    for number, target in enumerate(question.targets):
+        body = {"target": list(target) if isinstance(target, tuple) else target}
+        known = [tuple(map(str, records)) for records in explorer.answer("target", body)["edits"]]
+        inside = {record for records in known for record in records}
+        for row in range(0, len(question.chosen), 7):
+            edits = [edit.plain for edit in question.records(row)]
+            if not question.allowed(target)[row] or not {str(edit) for edit in edits} <= inside:
+                continue
+            said = explorer.answer("predict", {**body, "edits": edits})
+            scores = torch.from_numpy(question.scores[row, number])
+            truth = scores if question.goal.threshold is not None else scores.softmax(-1)
+            mine = [said["number"]] if question.goal.threshold is not None else said["shares"]
+            assert mine == pytest.approx(truth.tolist(), abs=1e-4)
+            assert said["cost"] == pytest.approx(question.tenths[row] / 10)
+            compared += 1
+    assert compared > 10

@@ -33,7 +33,7 @@ def test_nodes_by_their_ids() -> None:
     assert naming.told == "a node from ann to 7"
     assert [one["target"] for one in naming.find("bob", 9)] == [1, 2]
     assert [one["name"] for one in naming.find("e<", 9)] == ["node Eve<b>"]
-    assert naming.find("BO", 1) == [{"target": 1, "name": "node bob"}]
+    assert naming.find("BO", 1) == [{"target": 1, "typed": "bob", "name": "node bob"}]
     assert naming.find("", 9) == naming.find("zz", 9) == []
     with pytest.raises(InputError, match=r"node 'dora' is not in this graph \(from ann to 7\)"):
         naming.read("dora")

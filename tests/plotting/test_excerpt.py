@@ -147,8 +147,8 @@ def test_of_a_large_neighbourhood_edits_are_shown_and_what_is_nearest(result_of:
     assert np.percentile(distance[near], 75) <= distance[left_out].min()
 
 
-def test_the_ways_from_edits_to_the_target_are_known(result_of: Make) -> None:
-    # Two ways from 0 to 4, one shorter, and a tail that leads nowhere.
+def test_the_paths_from_edits_to_the_target_are_known(result_of: Make) -> None:
+    # Two paths from 0 to 4, one shorter, and a tail that leads nowhere.
     look = look_of(both_ways([(0, 1), (1, 2), (2, 3), (3, 4), (0, 5), (5, 3), (4, 6), (1, 7)]), 8)
     excerpt = Excerpt.of(result_of(0, [(3, 4)], look), look.graph, 200)
     assert {tuple(pair) for pair in excerpt.pairs[excerpt.leading].tolist()} == {(0, 5), (3, 5), (3, 4)}

@@ -147,10 +147,10 @@ def test_of_many_nodes_those_stand_out_that_lead_to_an_edit(result_of: Make) -> 
     figure = draw(result, look)
     strong = [item for item in parts(figure, "nodes") if item.get_alpha() == 1]
     excerpt = Excerpt.of(result, look.graph, 200)
-    way = excerpt.pairs[excerpt.leading]
-    assert sum(len(item.get_offsets()) for item in strong) == len(np.unique(way)) == len(ids(figure))
+    path = excerpt.pairs[excerpt.leading]
+    assert sum(len(item.get_offsets()) for item in strong) == len(np.unique(path)) == len(ids(figure))
     assert len(nodes(figure)) == 100
-    assert sum(alpha == 1 for alpha in collection(figure, "other-edges").get_alpha()) == len(way) - 1
+    assert sum(alpha == 1 for alpha in collection(figure, "other-edges").get_alpha()) == len(path) - 1
     # Where nothing is edited, nothing stands out.
     figure = draw(result_of(0, [], look), look)
     assert {item.get_alpha() for item in parts(figure, "nodes")} == {1}

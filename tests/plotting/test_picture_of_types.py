@@ -14,10 +14,12 @@ from torch_geometric.nn import HeteroConv, SAGEConv, to_hetero
 import butfor
 from butfor import Deletion
 from butfor.errors import InputError
+from butfor.graph.graph import Graph
 from butfor.plotting.appearance import Appearance
 from butfor.plotting.excerpt import Excerpt
 from butfor.plotting.picture import draw
 from butfor.plotting.style import styles_of_classes_of_a_type
+from butfor.result.context import PlotContext
 from pictures import assert_everything_is_inside, collection, count, legend, nodes, parts, reread, words
 
 
@@ -96,7 +98,7 @@ def test_removed_edges_are_those_of_their_relation() -> None:
     excerpt = Excerpt.of(edited, look.graph, 200)
     (at,) = np.flatnonzero(excerpt.removed)
     assert look.graph.types.relations[excerpt.relation[at]] == ("author", "reviews", "paper")
-    assert [look.full_name(node) for node in excerpt.nodes[excerpt.pairs[at]]] == ["author 0", "paper 1"]
+    assert [look.graph.node_name(node) for node in excerpt.nodes[excerpt.pairs[at]]] == ["author 0", "paper 1"]
     figure = draw(edited, look)
     (gone,) = collection(figure, "removed-edges").get_segments()
     others = collection(figure, "other-edges").get_segments()
@@ -202,3 +204,25 @@ def test_links_and_whole_graphs() -> None:
     assert whole.target_name == "graph 0"
     assert_everything_is_inside(whole.plot())
     assert_everything_is_inside(reread(whole).plot(data, model))
+
+
+def test_the_legend_fits_however_many_types_and_classes_there_are(real: butfor.Counterfactual) -> None:
+    data = HeteroData()
+    kinds = [f"a_kind_of_thing_that_is_number_{number}" for number in range(20)]
+    for kind in kinds:
+        data[kind].x = torch.zeros(20 if kind == kinds[0] else 1, 1)
+    for kind in kinds[1:]:
+        data[kind, "to", kinds[0]].edge_index = torch.tensor([[0] * 20, list(range(20))])
+    graph = Graph.of(data)
+    classes = np.where(np.arange(graph.num_nodes) < 20, np.arange(graph.num_nodes), -1)
+    look = Appearance(PlotContext(graph, classes, tuple(f"a class with a long name: {label}" for label in range(20))))
+    edit = Deletion(0, 3, (kinds[19], "to", kinds[0]))
+    result = replace(real, target=3, node_type=kinds[0], directed=True, edits=(edit,), hops=None, names=())
+    figure = draw(result, look)
+    assert_everything_is_inside(figure)
+    entries = [entry.replace("\n", "") for entry in legend(figure)]
+    # Of types and classes those of the edited edge come first; the rest is counted.
+    assert any(entry.endswith("number_19") for entry in entries)
+    assert any(entry.endswith("name: 3") for entry in entries)
+    assert sum(entry.startswith("and ") for entry in entries) == 2
+    assert entries[-2:] == ["removed edge", "other edge"]

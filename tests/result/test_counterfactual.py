@@ -137,7 +137,9 @@ def test_two_results_in_one_notebook_share_no_id() -> None:
 def test_names_from_files_are_escaped_in_a_notebook() -> None:
     model, data = random_problem(1)
     data.node_ids = [f"<script>alert({node})</script>--><b>" for node in range(data.num_nodes)]
-    data.class_names = ["<img src=x onerror=alert(1)>", "<b>bold</b>", "]]>"]
+    data.class_names = ["<img src=x onerror=alert(1)>", "<b>bold</b>\x1b\n", "]]>"]
+    # One that is short enough to be written inside its node, of letters that XML does not know.
+    data.node_ids[1] = "-->\x1b"
     for result in butfor.explain(model, data, range(4)):
         tags = {element.tag.split("}")[-1] for element in ElementTree.fromstring(result._repr_html_()).iter()}
         assert not tags & {"script", "img", "b"}

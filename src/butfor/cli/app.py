@@ -135,6 +135,7 @@ app = App(
     # Ctrl-C is handled by the commands and by main, which say what was kept.
     suppress_keyboard_interrupt=False,
 )
+app.register_install_completion_command(help="Let the shell complete commands and options (bash, zsh, fish).")
 for _number, (_name, _command) in enumerate(COMMANDS.items()):
     app.command(
         f"butfor.cli.{_name}:{_name}",

@@ -27,7 +27,17 @@ MODULES = {
         "detail.js",
         "report.js",
     ),
-    "explorer": (*DRAWING, "explorer/state.js", "explorer/panels.js", "explorer/app.js"),
+    "explorer": (
+        *DRAWING,
+        "explorer/state.js",
+        "explorer/focus.js",
+        "explorer/panels.js",
+        "explorer/rules.js",
+        "explorer/search.js",
+        "explorer/selection.js",
+        "explorer/files.js",
+        "explorer/app.js",
+    ),
 }
 STYLES = {"report": ("common.css", "report.css"), "explorer": ("common.css", "explorer.css")}
 

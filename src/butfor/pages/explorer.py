@@ -37,6 +37,10 @@ SESSIONS, VIEWS = 8, 16
 LONGEST = 3600.0
 # How many names are suggested.
 SUGGESTED = 12
+# The page shows up to this many edits of a target, and its rules name up to so many edges and values.
+MOST_EDITS, MOST_EDGES, MOST_VALUES = 20_000, 1_000, 100
+# How far from a target the page may let edges be added anywhere.
+MOST_HOPS = 2
 
 Kept = TypeVar("Kept")
 
@@ -82,6 +86,8 @@ class Explorer:
             return verbs[verb](body)
         except Misfit as problem:
             raise InputError(str(problem)) from problem
+        except RecursionError as problem:
+            raise InputError("the question is nested too deeply") from problem
 
     @property
     def _base(self) -> Session:
@@ -97,6 +103,7 @@ class Explorer:
         """What the page knows before it asks."""
         base, naming = self._base, self.naming
         names, types = base._context.class_names, base.graph.types
+        relations = [0] if types is None else sorted(set(types.forward))
         return {
             "title": printable(self.title),
             "task": base.predictor.task,
@@ -109,7 +116,9 @@ class Explorer:
             "free": base.space.is_default,
             "space": base.space.told,
             "directed": base.graph.directed,
-            "relations": [] if types is None else [list(types.relations[one]) for one in sorted(set(types.forward))],
+            "relations": [list(types.relations[one]) for one in relations] if types is not None else [],
+            # Whether an edge that is added has a direction, by its relation.
+            "arrows": [bool(base.graph.reverse[one] != one) for one in relations],
             "predicted_type": base.predictor.node_type if isinstance(base.predictor.node_type, str) else None,
             "ids": [base.model_id, "" if isinstance(self.subject, Graphs) else base.graph_id],
         }
@@ -123,6 +132,7 @@ class Explorer:
         return {
             "target": self.naming.plain(target),
             "name": printable(self.naming.name(target)),
+            "typed": printable(self.naming.typed(target)),
             "unedited": prediction_after(view, []),
             "legend": legend.plain,
             **plain,
@@ -165,9 +175,17 @@ class Explorer:
         session = self._session(target, body)
         asked = None if isinstance(self.subject, Graphs) else target
         key = json.dumps([self.naming.plain(target), body.get("rules"), body.get("goal")], sort_keys=True)
-        return self._kept(
-            self._views, VIEWS, key, lambda: View(session.problem(asked), replace(session._context, predictor=None))
-        )
+
+        def made() -> View:
+            problem = session.problem(asked)
+            if len(problem.edits) > MOST_EDITS:
+                raise InputError(
+                    f"{len(problem.edits):,} edits are possible here, and this page shows {MOST_EDITS:,} at most; "
+                    "butfor.explain can search them"
+                )
+            return View(problem, replace(session._context, predictor=None))
+
+        return self._kept(self._views, VIEWS, key, made)
 
     def _kept(self, known: OrderedDict[str, Kept], most: int, key: str, made: Callable[[], Kept]) -> Kept:
         """What was made for this key before, or made now; what was not used for longest is given up."""
@@ -202,8 +220,8 @@ def _space(base: EditSpace, plain: Mapping[str, Any]) -> EditSpace:
     if not base.is_default and {"add", "features"} & set(given):
         raise InputError("rules were given with the model, and they do not allow the page to allow more")
     for name in ("protected", "costs"):
-        items(given.get(name, []), name)
-    mine = EditSpace.from_dict(given)
+        _short(given.get(name, []), name, MOST_EDGES)
+    mine = EditSpace.from_dict({**given, **_wider(given)})
     return replace(
         base,
         protected=(*base.protected, *mine.protected),
@@ -211,3 +229,30 @@ def _space(base: EditSpace, plain: Mapping[str, Any]) -> EditSpace:
         add=mine.add or base.add,
         features=mine.features or base.features,
     )
+
+
+def _wider(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The kinds of edits that the page allows, in the few forms that it has for them: others might take for ever."""
+    wider: dict[str, Any] = {}
+    if isinstance(given.get("add"), dict):
+        wider["add"] = {"hops": whole(_only(given["add"], "add", "hops"), "hops", 1, MOST_HOPS)}
+    elif "add" in given:
+        wider["add"] = _short(given["add"], "add", MOST_EDGES)
+    if "features" in given:
+        values = _only(record(given["features"], "features"), "features", "values")
+        wider["features"] = {"values": values if values == "flip" else _short(values, "values", MOST_VALUES)}
+    return wider
+
+
+def _only(plain: Mapping[str, Any], name: str, known: str) -> Any:
+    """The one field that an object has."""
+    if set(plain) != {known}:
+        raise InputError(f"{name} is {shown(plain)}; on this page it has {known} and nothing else")
+    return plain[known]
+
+
+def _short(value: Any, name: str, most: int) -> list[Any]:
+    """A list that is not too long."""
+    if len(listed := items(value, name)) > most:
+        raise InputError(f"{name} lists {len(listed):,}; the rules of a page list at most {most:,}")
+    return listed

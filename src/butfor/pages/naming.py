@@ -52,9 +52,9 @@ class Naming:
                 return None
             if self._task == "node":
                 return self._node(plain, self._kinds[0])
-            ends = plain.replace(",", " ").split() if isinstance(plain, str) else items(plain, "a link", 2)
+            ends = plain.split("," if "," in plain else None) if isinstance(plain, str) else items(plain, "a link", 2)
             if len(ends) != 2:
-                raise InputError(f"{shown(plain)} is no link; give its two nodes, such as 3 17")
+                raise InputError(f"{shown(plain)} is no link; give its two nodes, such as 3, 17")
             return Pair(*(self._node(end, kind) for end, kind in zip(ends, self._kinds, strict=True)))
         except Misfit as problem:
             raise InputError(str(problem)) from problem
@@ -62,6 +62,13 @@ class Naming:
     def plain(self, target: Any) -> Any:
         """A target as plain data."""
         return list(target) if isinstance(target, tuple) else target
+
+    def typed(self, target: Any) -> str:
+        """A target as somebody types it, for `read`."""
+        if self._task == "graph":
+            return "" if target is None else str(target)
+        ends = target if isinstance(target, tuple) else (target,)
+        return ", ".join(self._label(node, kind) for node, kind in zip(ends, self._kinds, strict=True))
 
     def name(self, target: Any) -> str:
         """A target in words."""
@@ -110,7 +117,10 @@ class Naming:
                 others.append(target)
             if len(first) == most:
                 break
-        return [{"target": one, "name": printable(self.name(one))} for one in [*first, *others][:most]]
+        return [
+            {"target": one, "typed": printable(self.typed(one)), "name": printable(self.name(one))}
+            for one in [*first, *others][:most]
+        ]
 
     def _labels(self) -> Iterator[tuple[int, str]]:
         if self.graphs is not None:

@@ -112,10 +112,11 @@ def _neighbourhood(
     if len(asked):
         scene["link"] = asked.tolist()
     place = {int(node): at for at, node in enumerate(excerpt.nodes)}
+    kinds, ends, roles = excerpt.relation.tolist(), excerpt.nodes[excerpt.pairs].tolist(), excerpt.role.tolist()
     where = {
-        (kind, *(int(excerpt.nodes[end]) for end in pair)): line
-        for line, (kind, pair) in enumerate(zip(excerpt.relation.tolist(), excerpt.pairs, strict=True))
-        if excerpt.role[line] != PREDICTED
+        (kind, *pair): line
+        for line, (kind, pair, role) in enumerate(zip(kinds, ends, roles, strict=True))
+        if role != PREDICTED
     }
     marks: list[dict[str, int]] = []
     for edit in drawn:

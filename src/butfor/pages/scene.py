@@ -77,13 +77,13 @@ def scene_of(
     """
     types = appearance.graph.types
     scene: dict[str, Any] = {
-        "labels": [printable(appearance.label(node)) for node in nodes.tolist()],
+        "labels": [appearance.label(node) for node in nodes.tolist()],
         "kinds": legend.add(appearance, nodes),
         "targets": targets.tolist(),
         "ends": ends.ravel().tolist(),
     }
     if types is not None:
-        scene["names"] = [printable(appearance.full_name(node)) for node in nodes.tolist()]
+        scene["names"] = [f"{printable(types.local(node)[0])} {appearance.label(node)}" for node in nodes.tolist()]
         scene["relations"] = [printable(types.relations[number][1]) for number in relation.tolist()]
     if arrows.any():
         scene["arrows"] = arrows.astype(int).tolist()

@@ -88,10 +88,17 @@ class Searches:
         self._numbers = itertools.count(1)
         self._known: dict[int, _Search] = {}
         self._lock = threading.Lock()
+        self._closed = False
 
     def start(self, find: Callable[[Listener], Counterfactual]) -> int:
-        """Begin a search; returns its number."""
+        """Begin a search; returns its number.
+
+        Raises:
+            InputError: the page has been closed.
+        """
         with self._lock:
+            if self._closed:
+                raise InputError("the explorer has ended")
             for search in self._known.values():
                 search.stop()
             number = next(self._numbers)
@@ -109,12 +116,17 @@ class Searches:
         self._search(number).stop()
 
     def close(self) -> None:
-        """End all searches, and wait for them."""
-        for search in list(self._known.values()):
+        """End all searches, wait for them, and begin no more."""
+        with self._lock:
+            self._closed = True
+            known = list(self._known.values())
+        for search in known:
             search.stop()
+        for search in known:
             search.join()
 
     def _search(self, number: object) -> _Search:
-        if not isinstance(number, int) or number not in self._known:
+        search = self._known.get(number) if type(number) is int else None
+        if search is None:
             raise InputError("this search is not known any more; start it again")
-        return self._known[number]
+        return search

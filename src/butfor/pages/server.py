@@ -1,10 +1,13 @@
 """A server for one page on this machine, and for nobody else.
 
 It listens on the loopback interface only, on a port that the system chooses. Whoever opens the page needs the token of
-the address that was printed; it works once and is exchanged for a cookie that scripts cannot read and other sites
-cannot send. A request that names another host is refused (a foreign name may point to this machine), and so is a
-question that does not come from the page itself. There are two paths, ``/`` and ``/api``; no file can be reached,
-whatever is asked.
+the address that was printed; it works once and is exchanged for a cookie that scripts cannot read, and that other
+sites can send with nothing but a link to the page. A request that names another host is refused (a foreign name may
+point to this machine), and so is a question that does not come from the page itself. There are two paths, ``/`` and
+``/api``; no file can be reached, whatever is asked.
+
+A browser that is opened from here gets the address on its command line, where other users of the machine could read the
+token before it is used. On a machine that others use too, copy the printed address instead.
 """
 
 from __future__ import annotations
@@ -16,7 +19,6 @@ import socket
 import threading
 from contextlib import suppress
 from http import HTTPStatus
-from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qs, urlsplit
@@ -88,7 +90,7 @@ class _Http(ThreadingHTTPServer):
         self.secret = secrets.token_urlsafe(32)
         self.lock = threading.Lock()
         self.connections: set[socket.socket] = set()
-        super().__init__(*arguments)  # which closes what could not be opened
+        super().__init__(*arguments)  # which closes the server at once where the port is taken
 
     def get_request(self) -> tuple[socket.socket, Any]:
         """Accept a connection."""
@@ -144,13 +146,18 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if not self._is_for_us():
             return
+        if "Content-Length" in self.headers:
+            # What is not read would be taken for the next request.
+            self._refuse(HTTPStatus.BAD_REQUEST, "Only questions have a body.")
+            return
         address = urlsplit(self.path)
         if address.path != "/":
             self._refuse(HTTPStatus.NOT_FOUND, "There is nothing here.")
             return
         token = parse_qs(address.query).get("token", [""])[0]
         if token and self._http.exchange(token):
-            cookie = f"{self._http.cookie}={self._http.secret}; Path=/; HttpOnly; SameSite=Strict"
+            # A strict cookie would not come along to the page where the address was a link, as in a notebook's output.
+            cookie = f"{self._http.cookie}={self._http.secret}; Path=/; HttpOnly; SameSite=Lax"
             self._send(HTTPStatus.SEE_OTHER, b"", "text/plain", {"Location": "/", "Set-Cookie": cookie})
         elif not self._is_known():
             sentence = "The address that butfor printed works once; start the explorer again for another."
@@ -174,43 +181,44 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Questions are JSON.")
         else:
             length = self.headers.get("Content-Length", "")
-            if not length.isdecimal() or int(length) > LARGEST:
+            # More digits than a length has, Python might be unwilling to read.
+            if not length.isdecimal() or len(length) > len(str(LARGEST)) or int(length) > LARGEST:
                 self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The question is too long.")
                 return
-            self._answer(self.rfile.read(int(length)))
+            question = self.rfile.read(int(length))
+            if len(question) == int(length):
+                self.close_connection = False
+                self._answer(question)
 
     def _answer(self, question: bytes) -> None:
-        self.close_connection = False
         try:
-            body = json.loads(question)
-            if not isinstance(body, dict):
-                raise InputError("a question is an object")
-            answer = self._http.explorer.answer(body.get("verb"), body)
-        except (ButforError, ValueError, RecursionError) as problem:
-            self._json(HTTPStatus.BAD_REQUEST, {"error": str(problem) or type(problem).__name__})
+            body = _read(question)
+            status, answer = HTTPStatus.OK, self._http.explorer.answer(body.get("verb"), body)
+            content = json.dumps(answer, allow_nan=False)
+        except ButforError as problem:
+            status, content = HTTPStatus.BAD_REQUEST, json.dumps({"error": str(problem)})
         except Exception as problem:  # whatever the user's model raised: the page says so and goes on
-            self._json(HTTPStatus.INTERNAL_SERVER_ERROR, {"error": one_line(problem)})
-        else:
-            self._json(HTTPStatus.OK, answer)
+            status, content = HTTPStatus.INTERNAL_SERVER_ERROR, json.dumps({"error": one_line(problem)})
+        self._send(status, content.encode(), "application/json")
 
     def _is_for_us(self) -> bool:
-        """Whether the request names this server as its host, as one does that comes through no foreign name."""
-        if self.headers.get("Host") == f"{HOST}:{self._http.server_port}":
+        """Whether the request names this server as its host, as one does that comes through no foreign name.
+
+        It does so once and nowhere else, and has at most one length: a request that can be read in two ways is none.
+        """
+        named = self.headers.get_all("Host") == [f"{HOST}:{self._http.server_port}"]
+        lengths = self.headers.get_all("Content-Length", [])
+        plain = self.path.startswith("/") and len(lengths) <= 1 and "Transfer-Encoding" not in self.headers
+        if named and plain:
             return True
         self._refuse(HTTPStatus.FORBIDDEN, f"This server is {self._http.origin} and nothing else.")
         return False
 
     def _is_known(self) -> bool:
-        """Whether the request has the cookie."""
-        try:
-            cookies = SimpleCookie(self.headers.get("Cookie", ""))
-        except CookieError:
-            return False
-        mine = cookies.get(self._http.cookie)
-        return mine is not None and hmac.compare_digest(mine.value.encode(), self._http.secret.encode())
-
-    def _json(self, status: HTTPStatus, answer: dict[str, Any]) -> None:
-        self._send(status, json.dumps(answer, allow_nan=False).encode(), "application/json")
+        """Whether the request has the cookie, beside whatever cookies other servers of this machine have set."""
+        cookies = (one.strip() for one in self.headers.get("Cookie", "").split(";"))
+        mine = f"{self._http.cookie}={self._http.secret}".encode()
+        return any(hmac.compare_digest(one.encode(), mine) for one in cookies)
 
     def _refuse(self, status: HTTPStatus, sentence: str) -> None:
         self.close_connection = True
@@ -237,3 +245,18 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Nothing is written to the terminal for each request."""
+
+
+def _read(question: bytes) -> dict[str, Any]:
+    """A question as it was sent.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        body = json.loads(question)
+    except (ValueError, RecursionError) as problem:
+        raise InputError(f"a question is JSON, and this is none: {problem}") from problem
+    if not isinstance(body, dict):
+        raise InputError("a question is an object")
+    return body

@@ -49,7 +49,19 @@ class View:
     @cached_property
     def records(self) -> list[tuple[Edit, ...]]:
         """What each of the numbered edits does: mostly one thing, several where edges go together."""
-        return [self.problem.edits.records([number]) for number in range(len(self.problem.edits))]
+        edits = self.problem.edits
+        found: list[list[Edit]] = [[] for _ in range(len(edits))]
+        graph, everything, ids = edits.graph, np.ones(len(edits), dtype=bool), edits.neighbourhood.nodes
+        kinds = (
+            (edits.deleted.edit, edits.deleted.records(graph, everything, ids)),
+            (edits.deleted_outside.edit, edits.deleted_outside.records(graph, everything, None)),
+            (edits.added.edit, edits.added.records(graph, everything, ids)),
+            (edits.changes.edit, edits.changes.records(graph, everything, ids)),
+        )
+        for numbers, records in kinds:
+            for number, record in zip(numbers.tolist(), records, strict=True):
+                found[number].append(record)
+        return list(map(tuple, found))
 
     @cached_property
     def _numbers(self) -> dict[Edit, int]:
@@ -170,7 +182,7 @@ def prediction_after(view: View, chosen: list[int]) -> dict[str, Any]:
 def _scores(view: View, logits: Tensor) -> dict[str, Any]:
     """The predicted class, and how likely all are; or the number that the class was read from."""
     predictor, names = view.problem.predictor, view.context.class_names
-    if not bool(logits.isfinite().any()):
+    if not bool(logits.amax().isfinite()):  # NaN is larger than everything
         return {"name": "no prediction", "label": -1}
     said = prediction(predictor, logits, names)
     plain: dict[str, Any] = {"name": printable(said.name), "label": said.label}

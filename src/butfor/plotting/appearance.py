@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from butfor.boundary.printable import printable
 from butfor.plotting.style import plain_style, styles_of, styles_of_classes_of_a_type, styles_of_types
 from butfor.predict.class_names import class_name
 
@@ -107,9 +108,4 @@ class Appearance:
 
     def label(self, node: int) -> str:
         """What is written into a node: its own id, or its number, within its type where there are several."""
-        return self.context.name_of(node)
-
-    def full_name(self, node: int) -> str:
-        """A node's label, with its type where there are several."""
-        types = self.graph.types
-        return self.label(node) if types is None else f"{types.local(node)[0]} {self.label(node)}"
+        return printable(self.context.name_of(node))

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from butfor.boundary.printable import printable
 from butfor.edits.per_edge import PerEdge
 from butfor.errors import InputError
 from butfor.plotting.excerpt import PREDICTED
+from butfor.plotting.labels import shortened
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,13 +37,13 @@ def edge_labels(graph: Graph, excerpt: Excerpt, attribute: str | None) -> dict[i
     edited = np.flatnonzero(excerpt.removed | excerpt.added)
     labels: dict[int, list[str]] = {}
     if graph.types is not None and len(edited) <= RELATIONS:
-        labels = {line: [graph.types.relations[excerpt.relation[line]][1]] for line in edited.tolist()}
+        labels = {line: [shortened(graph.types.relations[excerpt.relation[line]][1])] for line in edited.tolist()}
     if attribute is not None:
         edges = np.flatnonzero(excerpt.role != PREDICTED)
         shown = edges if len(edges) <= ALL else edited if len(edited) <= EDITED else edited[:0]
         for line, value in _values(graph, excerpt, attribute, shown).items():
             labels.setdefault(line, []).append(value)
-    return {line: " ".join(words) for line, words in labels.items()}
+    return {line: printable(" ".join(words)) for line, words in labels.items()}
 
 
 def _values(graph: Graph, excerpt: Excerpt, attribute: str, lines: NDArray[np.int64]) -> dict[int, str]:
@@ -68,4 +70,4 @@ def _told(value: np.generic) -> str:
     number = value.item()
     if isinstance(number, float):
         return f"{number:.0f}" if number.is_integer() and abs(number) < 1e15 else f"{number:.6g}"
-    return str(number)
+    return shortened(str(number))

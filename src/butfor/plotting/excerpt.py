@@ -21,7 +21,8 @@ __all__ = ["ADD", "OTHER", "PREDICTED", "REMOVE", "Excerpt", "adjacency"]
 # The role of a line that is no edge: the link that is explained.
 PREDICTED = 3
 
-# Where edits and the ways to them are fewer nodes than this, so many are shown: with more, none of them can be read.
+# To the edits and their paths to the target, what is nearest is added until there are so many nodes: more than that
+# cannot be read.
 READABLE = 100
 
 # Changed features are noted beside at most NOTED nodes, in at most LINES lines each.
@@ -40,7 +41,7 @@ class Excerpt:
         role: the role of each line.
         relation: the number of each line's relation; 0 in a graph of one type.
         arrows: which lines have a direction.
-        leading: which lines lead from an edit to a target, on a shortest way.
+        leading: which lines are on a shortest path from an edit to a target.
         loops: the nodes with a self-loop.
         changed: the nodes with a changed feature.
         notes: for the first few nodes with changed features, what has changed, line by line.
@@ -138,11 +139,11 @@ def adjacency(num_nodes: int, pairs: NDArray[np.int64]) -> csr_array:
 def _chosen(
     num_nodes: int, pairs: NDArray[np.int64], targets: NDArray[np.int64], ends: NDArray[np.int64], count: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """At most ``count`` nodes, in order: the ends of edits, the ways from there to the targets, and what is nearest.
+    """At most ``count`` nodes, in order: the ends of edits, paths from there to the targets, and what is nearest.
 
-    What is nearest fills the picture up to `READABLE` nodes. If the ends and ways alone are too many, only the nearest
+    What is nearest fills the picture up to `READABLE` nodes. If the ends and paths alone are too many, only the nearest
     nodes. In a whole graph, the nodes nearest the ends.
-    Returned with them: for each node on a way to a target the next one, -1 for all others.
+    Returned with them: for each node on a path to a target the next one, -1 for all others.
     """
     joined = adjacency(num_nodes, pairs)
     roots = targets

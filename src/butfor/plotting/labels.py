@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from butfor.boundary.printable import printable
 from butfor.plotting.style import DARK, INK, NEW, QUIET, REMOVED, plain
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Lettering:
         for node in sorted(names, key=lambda node: (node not in targets, node not in bold)):
             inside, beside = (names[node], "") if len(names[node]) <= INSIDE else ("", shortened(names[node]))
             if types is not None and node in bold:
-                beside = f"{types.local(excerpt.nodes[node])[0]} {beside}".strip()
+                beside = f"{shortened(printable(types.local(excerpt.nodes[node])[0]))} {beside}".strip()
             look: dict[str, Any] = {"size": 8.5 if node in targets else 7, "zorder": 6}
             look["weight"] = "bold" if node in bold else "normal"
             if inside:
@@ -77,10 +78,10 @@ class Lettering:
                 self._placed(spots, [beside], gid="type" if inside else "id", **look, **plain(INK))
 
     def edges(self, labels: Mapping[int, str], excerpt: Excerpt) -> None:
-        """Write beside lines what they are called or carry; those of edits first."""
+        """Write beside lines what they are called or carry."""
         edited = excerpt.removed | excerpt.added
-        for line, label in sorted(labels.items(), key=lambda item: not edited[item[0]]):
-            words = [shortened(label)]
+        for line, label in labels.items():
+            words = [label]
             look: dict[str, Any] = {"size": 7 if edited[line] else 6.5, "style": "italic", "zorder": 5}
             start, stop = self.lines[line]
             spots = [start + share * (stop - start) for share in ALONG]

@@ -83,7 +83,9 @@ def _left_out(result: Counterfactual, excerpt: Excerpt) -> str:
     ]
     parts = [f"{total - shown} of {total} {what}" for shown, total, what in counted if shown < total]
     near = "the target" if len(excerpt.targets) else "the edits" if result.edits else "the node with the most edges"
-    why = f", the farthest from {near}" if excerpt.is_cut else ": only edges that were not added lead there"
+    why = f", the farthest from {near}" if excerpt.is_cut else ""
+    if not excerpt.is_cut and result.hops is not None:
+        why = ": only edges that were not added lead there"
     return f"Not shown: {' and '.join(filter(None, [', '.join(parts[:-1]), parts[-1]]))}{why}."
 
 
@@ -134,8 +136,10 @@ def _legend(
 ) -> Legend:
     """The legend with its upper right corner at ``corner``, of as many classes and types as there is room for."""
     marks = _mark_entries(result, excerpt)
+    edited = excerpt.nodes[[*excerpt.targets, *excerpt.ends]]
+    sought = {*appearance.kinds(edited).tolist()} if appearance.title else set()
     for listed in range(LISTED, 0, -1):
-        kinds = _kind_entries(appearance, excerpt, styles, listed)
+        kinds = _kind_entries(appearance, excerpt, styles, sought, listed)
         legend = _legend_of(figure, [*kinds, *marks], appearance, corner)
         if listed == 1 or extent(figure, legend)[1] <= height:
             break
@@ -172,22 +176,22 @@ def _two_lines(name: str) -> str:
 
 
 def _kind_entries(
-    appearance: Appearance, excerpt: Excerpt, styles: dict[int, Style], most: int
+    appearance: Appearance, excerpt: Excerpt, styles: dict[int, Style], sought: set[int], most: int
 ) -> list[tuple[Any, str]]:
-    """Legend entries for the classes or node types, or for both, at most so many of each."""
+    """Legend entries for the classes or node types, or for both: at most so many of each, ``sought`` kinds first."""
     if not appearance.title:
         return []
-    # If there are too many to list, the kinds of targets and edited nodes come first.
-    edited = excerpt.nodes[[*excerpt.targets, *excerpt.ends]]
-    sought = set(appearance.kinds(edited).tolist())
     shown = [kind for kind in styles if not appearance.is_type(kind) or not appearance.shows_both]
     listed = sorted(sorted(shown, key=lambda kind: kind not in sought)[:most])
     space = (_dot(BLANK, 0), "")
     entries = _limited([(_dot(styles[kind]), _two_lines(appearance.kind_name(kind))) for kind in listed], len(shown))
     if appearance.shows_both:
-        named = appearance.type_styles(excerpt.nodes)
-        types = _limited([(_dot(style), _two_lines(name)) for name, style in named[:most]], len(named))
-        entries = [*types, space, (_dot(BLANK, 0), appearance.second_title), *entries] if entries else types
+        types = appearance.type_styles(excerpt.nodes)
+        edited = appearance.type_styles(excerpt.nodes[[*excerpt.targets, *excerpt.ends]])
+        first = sorted(types, key=lambda one: one not in edited)[:most]
+        named = [(_dot(style), _two_lines(name)) for name, style in types if (name, style) in first]
+        space_and_title = [space, (_dot(BLANK, 0), appearance.second_title)] if entries else []
+        entries = [*_limited(named, len(types)), *space_and_title, *entries]
     return [*entries, space]
 
 

@@ -64,9 +64,9 @@ def draw(
 
     Nodes are coloured by the class predicted for them on the intact graph. Where there are several node types their
     shapes are those of their types, and colours too if no classes are predicted for nodes.
-    Of a large neighbourhood only the nodes of edits, the ways from them to the target and some nodes nearest it are
+    Of a large neighbourhood only the nodes of edits, the paths from them to the target and some nodes nearest it are
     shown, and the caption says what is left out. Where there are many nodes, those that are neither edited nor on such
-    a way are faint. The same result gives the same picture.
+    a path are faint. The same result gives the same picture.
 
     Args:
         result: what to draw.
@@ -147,27 +147,29 @@ def _draw_graph(
     lettering = Lettering(axes, points, radius, lines)
     lettering.avoid(_draw_stars(axes, points, radius, excerpt.changed), 5)
     lettering.names(appearance, excerpt, names, styles)
-    lettering.edges(labels, excerpt)
+    # What is about edits gets the better places.
+    lettering.edges({line: label for line, label in labels.items() if edited[line]}, excerpt)
     lettering.notes(excerpt.notes)
+    lettering.edges({line: label for line, label in labels.items() if not edited[line]}, excerpt)
 
 
-def _on_ways(excerpt: Excerpt) -> set[int]:
-    """The targets, the nodes of edits, and those on the ways from these to a target."""
-    ways = excerpt.pairs[excerpt.leading].ravel().tolist()
-    return {*excerpt.targets.tolist(), *excerpt.ends.tolist(), *ways}
+def _on_paths(excerpt: Excerpt) -> set[int]:
+    """The targets, the nodes of edits, and those on the paths from these to a target."""
+    leading = excerpt.pairs[excerpt.leading].ravel().tolist()
+    return {*excerpt.targets.tolist(), *excerpt.ends.tolist(), *leading}
 
 
 def _faint_nodes(excerpt: Excerpt) -> NDArray[np.bool_]:
     """Where there are many nodes and some are edited, which of them only show what is around these."""
     faint = np.full(len(excerpt.nodes), len(excerpt.nodes) > NAMED and len(excerpt.ends) > 0)
-    faint[list(_on_ways(excerpt))] = False
+    faint[list(_on_paths(excerpt))] = False
     return faint
 
 
 def _visible_names(appearance: Appearance, excerpt: Excerpt) -> dict[int, str]:
     """The names of the nodes that show one."""
-    ways = _on_ways(excerpt)
-    important = {*excerpt.targets.tolist(), *(ways if len(ways) <= NAMED else ())}
+    on_paths = _on_paths(excerpt)
+    important = {*excerpt.targets.tolist(), *(on_paths if len(on_paths) <= NAMED else ())}
     names = {
         node: appearance.label(excerpt.nodes[node]) for node in range(len(excerpt.nodes)) if len(excerpt.nodes) <= NAMED
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from butfor.boundary.printable import printable
 from butfor.plotting.appearance import Appearance
 from butfor.plotting.molecules.drawing import draw_molecule
 from butfor.plotting.molecules.molecule import molecule_of
@@ -74,7 +75,7 @@ def _drawn(
         removed=result.removed_edges,
         added=result.added_edges,
         truth=molecule.truth,
-        names=[context.name_of(atom) for atom in range(len(molecule.symbols))],
+        names=[printable(context.name_of(atom)) for atom in range(len(molecule.symbols))],
         title=str(result) if has_words else "",
         caption=f"{result.verdict} {result.note}".strip() if has_words else "",
         path=path,

@@ -22,6 +22,8 @@ const CUT = 20;
 const CROWDED = 80;
 // The picture is not blown up further than to this many pixels across.
 const LEAST = { width: 420, height: 290 };
+// The corner with the buttons, in pixels.
+const CORNER = { width: 124, height: 46 };
 // Kinds that are so dark that what is written into them is white.
 const DARK = ["#009e73", "#0072b2"];
 const PLAIN = ["", "#e8e8e8", "o"];
@@ -209,13 +211,20 @@ export class Drawing {
     return [this.points[2 * node], this.points[2 * node + 1]];
   }
 
-  /** Show all of it. */
+  /** Show all of it, and no node under the buttons of the corner. */
   fit() {
     const { left, right, top, bottom } = extent(this.points);
     const shown = this.svg.getBoundingClientRect();
     const width = Math.max(right - left + MARGIN, Math.min(LEAST.width, shown.width || LEAST.width));
     const height = Math.max(bottom - top + MARGIN, Math.min(LEAST.height, shown.height || LEAST.height));
-    this.look((left + right) / 2 - width / 2, (top + bottom) / 2 - height / 2, width, height);
+    const [x, y] = [(left + right - width) / 2, (top + bottom - height) / 2];
+    this.look(x, y, width, height);
+    if (!shown.width) return; // it is not in the page yet
+    const scale = this.scale();
+    const edge = x + (width + shown.width * scale) / 2 - CORNER.width * scale;
+    const end = y + (height - shown.height * scale) / 2 + CORNER.height * scale;
+    const covered = this.radius.some((radius, node) => this.at(node)[0] + radius > edge && this.at(node)[1] - radius < end);
+    if (covered) this.look(x, y - CORNER.height * scale, width, height + CORNER.height * scale);
   }
 
   look(x, y, width, height) {

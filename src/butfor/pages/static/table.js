@@ -113,8 +113,17 @@ export class Table {
   pick(row, clicked = false) {
     if (row === this.selected) return;
     this.selected = row;
+    if (!clicked) this.reveal();
     this.redraw();
     this.choose(row, clicked);
+  }
+
+  /** Scroll the table, not the page, to the chosen row. */
+  reveal() {
+    const top = this.rows.indexOf(this.selected) * ROW;
+    const { scrollTop, clientHeight } = this.element;
+    if (top < scrollTop) this.element.scrollTop = Math.max(top, 0);
+    if (top + 3 * ROW > scrollTop + clientHeight) this.element.scrollTop = top + 3 * ROW - clientHeight;
   }
 
   /** Keys go from row to row. */
@@ -123,11 +132,7 @@ export class Table {
     if (!by || !this.rows.length || !event.target.closest("tbody")) return;
     event.preventDefault();
     const at = this.rows.indexOf(this.selected);
-    const next = Math.min(Math.max(at + by, 0), this.rows.length - 1);
-    const top = next * ROW;
-    if (top < this.element.scrollTop) this.element.scrollTop = top;
-    if (top + 3 * ROW > this.element.scrollTop + this.element.clientHeight) this.element.scrollTop = top + 3 * ROW - this.element.clientHeight;
-    this.pick(this.rows[next]);
+    this.pick(this.rows[Math.min(Math.max(at + by, 0), this.rows.length - 1)]);
     this.body.querySelector(".chosen").scrollIntoView({ block: "nearest" });
   }
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from butfor.boundary.printable import printable
 from butfor.plotting.molecules.sketch import KINDS
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def molecule_of(graph: Graph) -> Molecule | None:
             bonds.setdefault(pair, kind)
             truth.update([pair] if mark else [])
     return Molecule(
-        symbols=tuple(map(str, atoms)),
+        symbols=tuple(printable(str(atom)) for atom in atoms),
         bonds=tuple((*pair, kind) for pair, kind in bonds.items()),
         truth=tuple(sorted(truth)),
     )

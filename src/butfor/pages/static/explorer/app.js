@@ -1,17 +1,22 @@
 // The explorer: look at a target, edit its graph by hand, watch the prediction follow, and find the fewest edits.
-import { h, count, put, save } from "../elements.js";
+import { h, count, put } from "../elements.js";
 import { Drawing } from "../drawing.js";
 import { legendList } from "../legend.js";
-import { History, SHOWN, TargetView, keyOf, noRules } from "./state.js";
-import { AddPanel, EdgesPanel, EditsPanel, FeaturesPanel, PredictionPanel, SearchPanel } from "./panels.js";
+import { History, SHOWN, TargetView, addedKey, edgeOf, keyOf, noRules, questionOf } from "./state.js";
+import { keepingFocus } from "./focus.js";
+import { EdgesPanel, EditsPanel, PredictionPanel } from "./panels.js";
+import { AddPanel, FeaturesPanel, listId } from "./rules.js";
+import { Search, SearchPanel } from "./search.js";
+import { offers } from "./selection.js";
+import { filesPanel } from "./files.js";
 
-// Milliseconds between two questions about a search.
-const PAUSE = 200;
+const HINT = "Click an edge to delete or restore it; click a node to go there, two nodes to join them. "
+  + "Drag to move, Ctrl and the wheel to zoom.";
 
 /** Ask the server of this page. */
 async function post(verb, body) {
-  const sent = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ verb, ...body }) };
-  const reply = await fetch("/api", sent).catch(() => null);
+  const headers = { "Content-Type": "application/json" };
+  const reply = await fetch("/api", { method: "POST", headers, body: JSON.stringify({ verb, ...body }) }).catch(() => null);
   const answer = await reply?.json().catch(() => null);
   if (!answer) throw new Error("The explorer does not answer; was it ended?");
   if (!reply.ok) throw new Error(answer.error);
@@ -22,53 +27,48 @@ async function post(verb, body) {
  * Fill a place of the page. `opened` is what the server says at first; `ask(verb, body)` asks it further.
  */
 export function explorer(place, opened, ask = post) {
-  const history = new History({ target: opened.first, edits: [], rules: noRules(), goal: opened.goal, unfolded: [], limit: SHOWN });
-  let view = null, prediction = null, shown = null, selected = [], latest = 0;
-  let search = { number: null, state: null, result: null, at: 0, preview: null };
+  const first = { target: opened.first, edits: [], rules: noRules(), goal: opened.goal, unfolded: [], limit: SHOWN };
+  const history = new History(first);
+  let view = null, prediction = null, shown = null, selected = [], latest = 0, typedLast = 0;
+  // The history when the page last showed what it says.
+  let settled = null;
 
   // What can be done.
   const change = (part) => {
     history.change({ ...history.now, ...part });
     return load();
   };
+  const say = (text) => put(message, text);
+  const fail = (problem) => say(problem.message);
   const act = {
     undo: () => { history.undo(); return load(); },
     redo: () => { history.redo(); return load(); },
-    reset: () => change({ edits: [] }),
-    say: (text) => put(message, text),
-    toggle(number) {
-      const mine = view.key(number);
-      const now = history.now.edits;
-      if (now.includes(mine)) return change({ edits: now.filter((key) => key !== mine) });
-      const [kind, node, feature] = view.edits[number][0];
-      // A feature has one value: another one takes its place.
-      const rest = kind !== "change" ? now : now.filter((key) => { const other = JSON.parse(key); return other[0] !== "change" || other[1] !== node || other[2] !== feature || other[5] !== JSON.parse(mine)[5]; });
-      return change({ edits: [...rest, mine] });
-    },
+    reset: () => change({ edits: [], rules: withoutPairs(() => false) }),
+    say,
+    toggle,
     protect(line) {
       const { rules } = history.now;
-      const mine = keyOf(view.lines.edge[line]);
-      const others = rules.protected.filter((edge) => keyOf(edge) !== mine);
-      const kept = others.length < rules.protected.length ? others : [...rules.protected, view.lines.edge[line]];
+      const edge = view.lines.edge[line];
+      const others = rules.protected.filter((one) => keyOf(one) !== keyOf(edge));
+      const kept = others.length < rules.protected.length ? others : [...rules.protected, edge];
       return change({ rules: { ...rules, protected: kept } });
     },
     price(line, text) {
       const { rules } = history.now;
-      const others = rules.costs.filter(([edge]) => keyOf(edge) !== keyOf(view.lines.edge[line]));
-      return change({ rules: { ...rules, costs: text === "" || Number(text) === 1 ? others : [...others, [view.lines.edge[line], Number(text)]] } });
+      const edge = view.lines.edge[line];
+      const others = rules.costs.filter(([one]) => keyOf(one) !== keyOf(edge));
+      return change({ rules: { ...rules, costs: text === "" ? others : [...others, [edge, Number(text)]] } });
     },
     rule: (part) => change({ rules: { ...history.now.rules, ...part } }),
     goal: (goal) => change({ goal }),
+    unfold: (key) => change({ unfolded: [...history.now.unfolded, key] }),
     add,
-    search: begin,
-    stop: () => ask("stop", { search: search.number }).catch(fail),
-    step(by) {
-      const sets = search.result.sets;
-      search.at = (search.at + by + sets.length) % sets.length;
-      return change({ edits: sets[search.at].map(keyOf) });
-    },
+    go,
+    search: (all) => view && search.begin(questionOf(view.state), all),
+    stop: () => search.stop(),
+    step: (by) => change({ edits: search.step(by) }),
   };
-  const fail = (problem) => put(message, problem.message);
+  const search = new Search(ask, { moved: render, found, failed: fail });
 
   // Parts of the page.
   const message = h("p", { class: "message", role: "alert" });
@@ -83,93 +83,117 @@ export function explorer(place, opened, ask = post) {
     edges: new EdgesPanel(act),
     add: new AddPanel(opened, act),
     features: new FeaturesPanel(opened, act),
+    files: filesPanel(opened, drawing, {
+      state: () => history.now,
+      view: () => view,
+      prediction: () => prediction,
+      found: () => search.result,
+      words,
+      change,
+      fail,
+    }),
   };
-  const typed = h("input", { list: "targets-found", autocomplete: "off", size: 18, input: suggest });
-  const found = h("datalist", { id: "targets-found" });
+  const suggestions = h("datalist", { id: listId() });
+  const typed = h("input", { list: suggestions.id, autocomplete: "off", size: 18, input: suggest });
   const many = opened.task !== "graph" || opened.first !== null;
-  const chooser = h("form", { class: "chooser row", submit: (event) => { event.preventDefault(); go(typed.value); } },
-    h("label", {}, h("span", {}, `target: ${opened.range}`), typed), found, h("button", { type: "submit" }, "Show"));
-  const file = h("input", { type: "file", accept: ".json,application/json", class: "hidden", tabindex: -1, "aria-hidden": "true", change: restore });
-  const button = (text, click) => h("button", { type: "button", click }, text);
-  const files = h("section", { class: "panel" }, h("h2", {}, "Keep"), h("div", { class: "row" },
-    button("Save", keep), button("Load", () => file.click()), file,
-    button("Result as JSON", exportJson), button("Picture as SVG", () => save(`${fileName()}.svg`, new Blob([drawing.standalone(inWords()).text], { type: "image/svg+xml" }))),
-    button("Picture as PNG", async () => save(`${fileName()}.png`, await drawing.bitmap(inWords())))));
   const root = h("div", { class: "explorer" },
-    h("header", { class: "top" }, h("h1", {}, opened.title), many ? chooser : null),
+    h("header", { class: "top" }, h("h1", {}, opened.title), many ? chooser() : null),
     message,
     h("main", {},
       h("section", { class: "picture", "aria-label": "Picture" }, drawing.element, legend, caption, selection),
-      h("div", { class: "side" }, panels.prediction.element, panels.edits.element, panels.search.element, panels.edges.element, panels.add.element, panels.features.element, files)));
+      h("div", { class: "side" }, Object.values(panels).map(({ element }) => element))));
   put(place, root);
   // In a notebook, keys that are pressed elsewhere belong to the notebook.
   (ask === post ? document : root).addEventListener("keydown", keys);
   put(caption, "Preparing the model and the graph …");
   load();
 
+  function button(text, click) {
+    return h("button", { type: "button", click }, text);
+  }
+
+  function chooser() {
+    const submit = (event) => {
+      event.preventDefault();
+      go(typed.value);
+    };
+    const label = h("label", {}, h("span", {}, `target: ${opened.range}`), typed);
+    return h("form", { class: "chooser row", submit }, label, suggestions, h("button", { type: "submit" }, "Show"));
+  }
+
   // What the page shows follows from the state; what the server has to say is asked for first.
   async function load() {
     const ticket = ++latest;
-    const { target, rules, goal, edits } = history.now;
-    const question = { target, rules, goal };
-    const key = keyOf(question);
-    put(message);
+    const { edits } = history.now;
+    const question = questionOf(history.now);
+    say("");
     root.setAttribute("aria-busy", "true");
     try {
-      let next = view;
-      if (!view || view.question !== key) {
-        next = new TargetView(await ask("target", question));
-        next.question = key;
-      }
+      const same = view && keyOf(questionOf(view.state)) === keyOf(question);
+      const next = same ? view : new TargetView(await ask("target", question));
       const numbers = next.numbers(edits);
-      const said = numbers.size ? await ask("predict", { ...question, edits: [...numbers].map((number) => next.edits[number][0]) }) : next.unedited;
+      const records = [...numbers].map((number) => next.edits[number][0]);
+      const said = numbers.size ? await ask("predict", { ...question, edits: records }) : next.unedited;
       if (ticket !== latest) return;
-      if (view && keyOf(view.target) !== keyOf(next.target)) forget();
-      if (numbers.size < edits.length) put(message, "What the rules do not allow here was taken back.");
-      view = next;
-      prediction = said;
-      history.now = { ...history.now, target: view.target, edits: [...numbers].map((number) => view.key(number)) };
+      if (numbers.size < new Set(edits).size) say("What the rules do not allow here was taken back.");
+      // As the server names the target and the edits.
+      history.now = { ...history.now, target: next.target, edits: [...numbers].map((number) => next.key(number)) };
+      settled = history.kept;
+      [view, prediction] = [next, said];
+      view.state = history.now;
+      search.keepFor(keyOf(questionOf(history.now)));
     } catch (problem) {
       if (ticket !== latest) return;
       // What could not be done is undone, and does not count as done.
-      if (view) {
-        history.undo();
-        history.future.pop();
-      }
+      if (settled) history.set(...settled);
+      else put(caption);
       fail(problem);
     } finally {
       if (ticket === latest) root.removeAttribute("aria-busy");
     }
-    if (view) render();
-  }
-
-  function forget() {
-    if (search.state?.running) act.stop();
-    search = { number: null, state: null, result: null, at: 0, preview: null };
-    selected = [];
+    render();
   }
 
   function render() {
+    if (view) keepingFocus(root, show);
+  }
+
+  function show() {
     const { edits, goal, rules } = history.now;
     const numbers = view.numbers(edits);
-    draw(search.preview ? view.numbers(search.preview) : numbers);
-    panels.prediction.show(view, prediction, numbers.size);
+    draw();
+    panels.prediction.show(view, prediction, view.numbers(view.state.edits).size);
     panels.edits.show(view, numbers, history);
-    panels.search.sync(goal);
-    panels.search.running(search.state);
-    panels.search.result(search.result, search.at);
+    panels.search.show(goal, search.now);
     panels.edges.show(view, history.now, numbers);
     panels.add.show(view, rules);
     panels.features.show(view, history.now, numbers);
-    if (document.activeElement !== typed) typed.value = Array.isArray(view.target) ? view.scene.targets.map((node) => view.scene.labels[node]).join(" ") : view.scene.targets.length ? view.scene.labels[view.scene.targets[0]] : (view.target ?? "");
+    panels.files.show(true);
+    if (root.getRootNode().activeElement !== typed) typed.value = view.typed;
   }
 
-  function draw(numbers) {
-    const { unfolded, limit, rules } = history.now;
+  function draw() {
+    const { unfolded, limit } = history.now;
+    const numbers = view.numbers(search.preview ?? history.now.edits);
     shown = view.excerpt(numbers, unfolded, limit);
-    const linked = opened.task === "link" ? shown.scene.ends.push(...shown.scene.targets) / 2 - 1 : null;
-    const guarded = new Set(rules.protected.map(keyOf));
-    const roles = new Map(linked === null ? [] : [[linked, "link"]]);
+    const roles = rolesOf(numbers);
+    const edited = view.changes.filter(({ edit }) => numbers.has(edit));
+    const changed = new Set(edited.map(({ node }) => shown.nodes.indexOf(node)).filter((node) => node >= 0));
+    const marked = new Set(selected.map((key) => shown.keys.indexOf(key)));
+    const label = `${view.name} and its neighbourhood; edits: ${toldOf(numbers) || "none"}`;
+    drawing.show(shown.scene, view.legend, { roles, changed, folded: shown.folded, keys: shown.keys, selected: marked, label });
+    const special = new Set([...roles.values(), ...(changed.size ? ["changed"] : [])]);
+    put(legend, legendList(view.legend, shown.scene, special, `${view.name}, the target`));
+    describe();
+    showSelection();
+  }
+
+  /** What the lines of the picture are, but for plain edges. */
+  function rolesOf(numbers) {
+    const roles = new Map();
+    // A link that is predicted is drawn too.
+    if (opened.task === "link") roles.set(shown.scene.ends.push(...shown.scene.targets) / 2 - 1, "link");
+    const guarded = new Set(history.now.rules.protected.map(keyOf));
     shown.lines.forEach((line, i) => {
       const number = view.lines.edit[line];
       if (view.lines.added[line]) roles.set(i, "added");
@@ -177,159 +201,125 @@ export function explorer(place, opened, ask = post) {
       else if (guarded.has(keyOf(view.lines.edge[line]))) roles.set(i, "protected");
       else if (number < 0) roles.set(i, "fixed");
     });
-    const changed = new Set(view.changes.filter(({ edit }) => numbers.has(edit)).map(({ node }) => shown.nodes.indexOf(node)).filter((node) => node >= 0));
-    const marked = new Set(selected.map((key) => shown.keys.indexOf(key)));
-    const told = [...numbers].map((number) => view.told[number]).join(", ");
-    drawing.show(shown.scene, view.legend, { roles, changed, folded: shown.folded, keys: shown.keys, selected: marked, label: `${view.name} and its neighbourhood; edits: ${told || "none"}` });
-    put(legend, legendList(view.legend, shown.scene, new Set([...roles.values(), ...(changed.size ? ["changed"] : [])]), `${view.name}, the target`));
+    return roles;
+  }
+
+  function toldOf(numbers) {
+    return [...numbers].map((number) => view.told[number]).join(", ");
+  }
+
+  /** Below the picture: how much of the neighbourhood it shows. */
+  function describe() {
     const [nodes, edges] = view.scene.all;
-    const hidden = nodes - shown.nodes.length;
-    put(caption, hidden > 0 ? [`Showing ${shown.nodes.length} of ${count(nodes, "node")} (${count(edges, "edge")}); what is further away is folded up: +n is the number of neighbours that are not shown. `, shown.nodes.length < view.nodes.length ? button("Show more", () => change({ limit: history.now.limit + SHOWN })) : null] : `${count(nodes, "node")}, ${count(edges, "edge")}.`, view.note ? ` ${view.note}` : "");
-    showSelection();
+    const part = [`Showing ${shown.nodes.length} of ${count(nodes, "node")} (${count(edges, "edge")}); `,
+      "what is further away is folded up: +n is the number of neighbours that are not shown. "];
+    const more = shown.nodes.length < view.nodes.length
+      ? button("Show more", () => change({ limit: history.now.limit + SHOWN }))
+      : null;
+    const whole = shown.nodes.length === nodes;
+    put(
+      caption,
+      search.preview ? "The picture shows the best answer so far. " : "",
+      whole ? `${count(nodes, "node")}, ${count(edges, "edge")}.` : [part, more],
+      view.note ? ` ${view.note}` : "",
+    );
   }
 
   // The picture.
   function clickLine(i) {
     const line = shown.lines[i];
     const number = view.lines.edit[line];
-    if (number < 0) put(message, `${view.lineName(line)} may not be deleted: it is protected, or the rules forbid it.`);
-    else act.toggle(number);
+    if (number < 0) say(`${view.lineName(line)} may not be deleted: it is protected, or the rules forbid it.`);
+    else toggle(number);
   }
 
   function clickNode(i) {
     const key = shown.keys[i];
     selected = selected.includes(key) ? selected.filter((one) => one !== key) : [...selected, key].slice(-2);
-    draw(view.numbers(history.now.edits));
+    draw();
   }
 
   function showSelection() {
     const nodes = selected.map((key) => view.nodeKeys.indexOf(key)).filter((node) => node >= 0);
-    const last = nodes.at(-1);
-    const parts = [];
-    if (nodes.length === 2) {
-      const lines = view.between(...nodes).filter((line) => view.lines.edit[line] >= 0);
-      for (const line of lines) {
-        const there = view.lines.added[line] ? "Add or take back" : "Delete or restore";
-        parts.push(button(`${there} ${view.lineName(line)}`, () => act.toggle(view.lines.edit[line])));
-      }
-      const fits = opened.relations.filter(([from, , to]) => view.nodes[nodes[0]][1] === from && view.nodes[nodes[1]][1] === to);
-      const missing = !view.between(...nodes).length;
-      if (missing) for (const relation of opened.relations.length ? fits : [undefined]) parts.push(button(`Add the edge ${view.nodeName(nodes[0])}${opened.directed ? " → " : "–"}${view.nodeName(nodes[1])}${relation ? ` (${relation[1]})` : ""}`, () => add(nodes[0], nodes[1], relation)));
-    }
-    if (last !== undefined) {
-      const folded = shown.folded.get(shown.nodes.indexOf(last));
-      if (folded) parts.push(button(`Unfold ${count(folded, "neighbour")} of ${view.nodeName(last)}`, () => change({ unfolded: [...history.now.unfolded, view.nodeKeys[last]] })));
-      const [number, type] = view.nodes[last];
-      if (opened.task === "node" && (type ?? null) === opened.predicted_type && !view.scene.targets.includes(last)) parts.push(button(`Explain ${view.nodeName(last)}`, () => go(number)));
-    }
-    put(selection, parts.length ? parts : h("p", { class: "hint" }, "Click an edge to delete or restore it; click a node to go there, two nodes to join them. Drag to move, Ctrl and the wheel to zoom."));
+    const buttons = offers(opened, view, shown, nodes, act).map(([text, click]) => button(text, click));
+    put(selection, buttons.length ? buttons : h("p", { class: "hint" }, HINT));
   }
 
+  // The target.
   function go(target) {
     selected = [];
-    return change({ target, edits: [], unfolded: [], limit: SHOWN, rules: { ...history.now.rules, add: Array.isArray(history.now.rules.add) ? null : history.now.rules.add } });
+    return change({ target, edits: [], unfolded: [], limit: SHOWN, rules: withoutPairs(() => false) });
   }
 
   async function suggest() {
+    const ticket = ++typedLast;
     if (opened.task === "link" || !typed.value.trim()) return;
     const { found: names } = await ask("find", { text: typed.value }).catch(() => ({ found: [] }));
-    put(found, names.map(({ name, target }) => h("option", { value: opened.task === "graph" ? target : name.split(" ").slice(1).join(" ") }, name)));
+    if (ticket !== typedLast) return;
+    put(suggestions, names.map((one) => h("option", { value: one.typed }, one.name)));
+  }
+
+  // Edits.
+  function toggle(number) {
+    const mine = view.key(number);
+    const { edits } = history.now;
+    if (edits.includes(mine)) {
+      // Nor may the search join a pair that was joined by hand and is no more.
+      const rules = withoutPairs((edge) => view.numberOf.get(addedKey(edge)) !== number);
+      return change({ edits: edits.filter((key) => key !== mine), rules });
+    }
+    // A feature has one value: another one takes its place.
+    const slot = slotOf(mine);
+    return change({ edits: [...edits.filter((key) => slot === null || slotOf(key) !== slot), mine] });
+  }
+
+  /** The rules, with those pairs that were joined by hand and fulfil this. */
+  function withoutPairs(stays) {
+    const { rules } = history.now;
+    if (!Array.isArray(rules.add)) return rules;
+    const left = rules.add.filter(stays);
+    return { ...rules, add: left.length ? left : null };
   }
 
   /** Join two nodes: where the rules leave that to the page, they are extended by this pair. */
-  async function add(a, b, relation) {
-    const old = view.between(a, b).find((line) => view.lines.added[line]);
-    if (old !== undefined) return view.numbers(history.now.edits).has(view.lines.edit[old]) ? undefined : act.toggle(view.lines.edit[old]);
-    const { target, goal, rules } = history.now;
-    const ends = [view.nodes[a][0], view.nodes[b][0]];
-    const edge = relation ? [relation, ...ends] : ends;
-    if (!opened.free || (rules.add && !Array.isArray(rules.add))) return put(message, `The rules do not allow that ${view.nodeName(a)} and ${view.nodeName(b)} are joined.`);
-    const wider = { ...rules, add: [...(rules.add || []), edge] };
-    const [keyA, keyB] = [view.nodeKeys[a], view.nodeKeys[b]];
-    try {
-      const next = new TargetView(await ask("target", { target, goal, rules: wider }));
-      const line = next.between(next.nodeKeys.indexOf(keyA), next.nodeKeys.indexOf(keyB)).find((one) => next.lines.added[one]);
-      if (line === undefined) throw new Error("These two nodes cannot be joined.");
-      selected = [];
-      await change({ rules: wider, edits: [...history.now.edits, next.key(next.lines.edit[line])] });
-    } catch (problem) {
-      fail(problem);
-    }
+  function add(a, b, relation) {
+    const { rules, edits } = history.now;
+    const edge = edgeOf(view.nodes[a][0], view.nodes[b][0], relation);
+    const mine = addedKey(edge);
+    const number = view.numberOf.get(mine);
+    const names = `${view.nodeName(a)} and ${view.nodeName(b)}`;
+    if (number !== undefined && edits.includes(view.key(number))) return say(`${names} are joined already.`);
+    if (number !== undefined) return toggle(number);
+    if (!opened.free || (rules.add && !Array.isArray(rules.add))) return say(`The rules do not allow that ${names} are joined.`);
+    selected = [];
+    return change({ rules: { ...rules, add: [...(rules.add ?? []), edge] }, edits: [...edits, mine] });
   }
 
-  // The search.
-  async function begin(all) {
-    if (!view) return;
-    const { target, rules, goal } = history.now;
-    search = { number: null, state: { running: true, bound: 0 }, result: null, at: 0, preview: null };
-    render();
-    try {
-      search.number = (await ask("search", { target, rules, goal, all })).search;
-      await follow(search.number);
-    } catch (problem) {
-      search.state = null;
-      render();
-      fail(problem);
-    }
+  /** The search has an answer to a question, which may not be that of the page any more. */
+  function found(edits, question) {
+    return keyOf(questionOf(history.now)) === question ? change({ edits }) : undefined;
   }
 
-  async function follow(number) {
-    while (search.number === number) {
-      const state = await ask("progress", { search: number });
-      if (search.number !== number) return;
-      search.state = state;
-      search.preview = state.running && state.edits?.length ? state.edits.map(keyOf) : null;
-      if (!state.running) {
-        search.result = state.result ?? null;
-        if (search.result?.sets.length) return change({ edits: search.result.sets[0].map(keyOf) });
-        return render();
-      }
-      panels.search.running(state);
-      draw(search.preview ? view.numbers(search.preview) : view.numbers(history.now.edits));
-      await new Promise((done) => setTimeout(done, PAUSE));
-    }
-  }
-
-  // What is kept.
-  function fileName() {
-    return `butfor-${view.name.replace(/\W+/g, "-")}`;
-  }
-
-  function inWords() {
-    const numbers = view.numbers(history.now.edits);
-    const told = [...numbers].map((number) => view.told[number]).join(", ");
+  function words() {
+    const told = toldOf(view.numbers(history.now.edits));
     return [panels.prediction.words.textContent, told && `Edits: ${told}.`, search.result?.verdict].filter(Boolean);
   }
 
-  function keep() {
-    save(`${fileName()}.json`, new Blob([JSON.stringify({ butfor: "explorer", version: 1, ids: opened.ids, state: history.now }, null, 1)], { type: "application/json" }));
-  }
-
-  async function restore() {
-    try {
-      const kept = JSON.parse(await file.files[0].text());
-      if (kept?.butfor !== "explorer" || kept.version !== 1) throw new Error("This file was not saved by the explorer.");
-      if (keyOf(kept.ids) !== keyOf(opened.ids)) throw new Error("This file was saved with another model or graph.");
-      const { target, edits, rules, goal, unfolded, limit } = kept.state;
-      if (![edits, unfolded, rules?.protected, rules?.costs].every(Array.isArray)) throw new Error("This file is damaged.");
-      await change({ target, edits: edits.map(String), rules, goal, unfolded: unfolded.map(String), limit: Number(limit) || SHOWN });
-    } catch (problem) {
-      fail(problem instanceof SyntaxError ? new Error("This file was not saved by the explorer.") : problem);
-    } finally {
-      file.value = "";
-    }
-  }
-
-  function exportJson() {
-    const numbers = view.numbers(history.now.edits);
-    const byHand = { target: view.target, edits: [...numbers].flatMap((number) => view.edits[number]), before: view.unedited, after: prediction };
-    save(`${fileName()}-result.json`, new Blob([JSON.stringify({ by_hand: byHand, found: search.result?.json ?? null }, null, 1)], { type: "application/json" }));
-  }
-
   function keys(event) {
-    if (!(event.ctrlKey || event.metaKey) || event.target.closest("input, select, textarea")) return;
+    // Where text is typed, the browser undoes the typing.
+    if (!(event.ctrlKey || event.metaKey) || event.target.closest("input:not([type=checkbox]), select, textarea")) return;
     const key = event.key.toLowerCase();
-    if (key === "z" && !event.shiftKey) event.preventDefault(), act.undo();
-    else if (key === "y" || (key === "z" && event.shiftKey)) event.preventDefault(), act.redo();
+    const undo = key === "z" && !event.shiftKey;
+    const redo = key === "y" || (key === "z" && event.shiftKey);
+    if (!undo && !redo) return;
+    event.preventDefault();
+    if (undo) act.undo();
+    else act.redo();
   }
+}
+
+/** The feature of a node that an edit sets; null for other edits. */
+function slotOf(key) {
+  const [kind, node, feature, , , type] = JSON.parse(key);
+  return kind === "change" ? keyOf([node, feature, type ?? null]) : null;
 }

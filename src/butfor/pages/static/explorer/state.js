@@ -9,39 +9,92 @@ export function noRules() {
   return { protected: [], costs: [], add: null, features: null };
 }
 
-/** States, one after the other. */
+/** States, one after the other. Lists are never changed in place, so that what is kept stays as it was. */
 export class History {
   constructor(first) {
-    [this.past, this.now, this.future] = [[], first, []];
+    this.set([], first, []);
+  }
+
+  set(past, now, future) {
+    Object.assign(this, { past, now, future });
   }
 
   change(next) {
-    this.past.push(this.now);
-    [this.now, this.future] = [next, []];
+    this.set([...this.past, this.now], next, []);
   }
 
   undo() {
-    if (!this.past.length) return;
-    this.future.push(this.now);
-    this.now = this.past.pop();
+    if (this.past.length) this.set(this.past.slice(0, -1), this.past.at(-1), [...this.future, this.now]);
   }
 
   redo() {
-    if (!this.future.length) return;
-    this.past.push(this.now);
-    this.now = this.future.pop();
+    if (this.future.length) this.set([...this.past, this.now], this.future.at(-1), this.future.slice(0, -1));
+  }
+
+  /** All of it as it is now; `set(...history.kept)` comes back to it. */
+  get kept() {
+    return [this.past, this.now, this.future];
   }
 }
 
+function isKey(key) {
+  try {
+    return Array.isArray(JSON.parse(key));
+  } catch {
+    return false;
+  }
+}
+
+/** A state from a file, which may hold anything. What its parts mean, the server judges. */
+export function readState(plain) {
+  const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+  const isNumber = (value) => value === null || typeof value === "number";
+  const { target, edits, rules, goal, unfolded, limit } = isObject(plain) ? plain : {};
+  const { protected: stay, costs, add = null, features = null } = isObject(rules) ? rules : {};
+  const fine = [edits, unfolded, stay, costs].every(Array.isArray)
+    && [...edits, ...unfolded].every(isKey)
+    && costs.every((pair) => Array.isArray(pair) && pair.length === 2)
+    && (add === null || Array.isArray(add) || isNumber(add.hops))
+    && (features === null || features.values === "flip" || Array.isArray(features.values))
+    && isObject(goal) && isNumber(goal.wanted ?? null) && isNumber(goal.probability ?? null)
+    && target !== undefined && limit > 0;
+  if (!fine) throw new Error("This file is damaged.");
+  const asked = { wanted: goal.wanted ?? null, probability: goal.probability ?? null };
+  return { target, edits, rules: { protected: stay, costs, add, features }, goal: asked, unfolded, limit: Number(limit) };
+}
+
 export const keyOf = (plain) => JSON.stringify(plain);
+
+/** What the server is asked about: everything that its answers depend on, but for the edits. */
+export const questionOf = ({ target, rules, goal }) => ({ target, rules, goal });
+
+/** An edge as the rules name it. */
+export const edgeOf = (source, target, relation) => (relation ? [relation, source, target] : [source, target]);
+
+/** The key of the edit that adds an edge. */
+export function addedKey(edge) {
+  const [source, target] = edge.slice(-2);
+  return keyOf(["add", source, target, ...edge.slice(0, -2)]);
+}
+
+const reversed = (edge) => [...edge.slice(0, -2), edge.at(-1), edge.at(-2)];
 
 /** What the server says of a target, with what is looked up often. */
 export class TargetView {
   constructor(plain) {
     Object.assign(this, plain);
-    this.numberOf = new Map(plain.edits.flatMap((records, number) => records.map((record) => [keyOf(record), number])));
+    const numbered = (records, number) => records.map((record) => [keyOf(record), number]);
+    this.numberOf = new Map(plain.edits.flatMap(numbered));
     this.nodeKeys = plain.nodes.map(keyOf);
     this.lineCount = plain.scene.ends.length / 2;
+    this.lineOf = new Map();
+    plain.lines.edge.forEach((edge, line) => {
+      // Without a direction, an edge is the same in both orders.
+      for (const named of plain.scene.arrows?.[line] ? [edge] : [edge, reversed(edge)]) {
+        this.lineOf.set(keyOf(named), line);
+        if (plain.lines.added[line]) this.numberOf.set(addedKey(named), plain.lines.edit[line]);
+      }
+    });
     this.lists = adjacency(plain.nodes.length, this.intact().flatMap((line) => this.ends(line)));
   }
 
@@ -94,7 +147,9 @@ export class TargetView {
     const add = (node) => {
       for (let at = node; at >= 0 && !shown.has(at); at = before[at]) shown.add(at);
     };
-    for (let line = 0; line < this.lineCount; line++) if (chosen.has(this.lines.edit[line])) this.ends(line).forEach(add);
+    for (let line = 0; line < this.lineCount; line++) {
+      if (chosen.has(this.lines.edit[line])) this.ends(line).forEach(add);
+    }
     for (const { edit, node } of this.changes) if (chosen.has(edit) && node >= 0) add(node);
     const order = this.distance.map((distance, node) => [distance, node]).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
     for (const [, node] of order) {
@@ -123,7 +178,9 @@ export class TargetView {
       all: scene.all,
     };
     if (scene.names) part.names = pick(scene.names);
-    for (const field of ["arrows", "relations", "bonds"]) if (scene[field]) part[field] = lines.map((line) => scene[field][line]);
+    for (const field of ["arrows", "relations", "bonds"]) {
+      if (scene[field]) part[field] = lines.map((line) => scene[field][line]);
+    }
     if (scene.symbols) {
       part.symbols = pick(scene.symbols);
       part.xy = nodes.flatMap((node) => [scene.xy[2 * node], scene.xy[2 * node + 1]]);
