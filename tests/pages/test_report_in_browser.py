@@ -465,7 +465,7 @@ def test_on_paper(visit: Visit, pages: Callable[[str], Path]) -> None:
     page.emulate_media(media="print")
     expect(rows(page)).to_have_count(401)
     expect(rows(page).last).to_have_text("and 200 more")
-    for hidden in (".filters", ".exports", ".zoom"):
+    for hidden in (".filters", ".line-above button", ".exports", ".zoom"):
         expect(page.locator(hidden)).to_be_hidden()
     expect(page.locator(".drawing")).to_be_visible()
     assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
