@@ -39,7 +39,9 @@ def violations(page: Page) -> list[str]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("name", list(RUNS))
+@pytest.mark.parametrize(
+    "name", ["statuses", *(pytest.param(name, marks=pytest.mark.slow) for name in RUNS if name != "statuses")]
+)
 def test_axe_finds_nothing(
     visit: Callable[..., Page], pages: dict[str, Path], name: str, width: int, scheme: str
 ) -> None:

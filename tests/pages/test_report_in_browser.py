@@ -40,6 +40,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         "edited": lambda: edited().results,
         "statuses": of_every_status,
         "alone": lambda: reread(trees().results),
+        "many": lambda: [replace(result, target=at) for at, result in enumerate(reread(trees().results) * 20)],
     }
 
     def page(name: str) -> Path:
@@ -457,15 +458,14 @@ def test_dark_and_light_differ(visit: Visit, pages: Callable[[str], Path]) -> No
     assert colours == ["rgb(255, 255, 255)", "rgb(22, 24, 28)"]
 
 
-def test_on_paper(visit: Visit, tmp_path: Path) -> None:
+def test_on_paper(visit: Visit, pages: Callable[[str], Path]) -> None:
     """All rows that fit on some pages, in dark letters, without controls."""
-    many = [replace(result, target=at) for at, result in enumerate([*trees().results] * 20)]
-    page = visit(butfor.report(many, tmp_path / "many.html").as_uri(), color_scheme="dark")
+    page = visit(pages("many").as_uri(), color_scheme="dark")
     assert rows(page).count() < 60
     page.emulate_media(media="print")
     expect(rows(page)).to_have_count(401)
     expect(rows(page).last).to_have_text("and 200 more")
-    for hidden in (".filters", ".exports", ".zoom"):
+    for hidden in (".filters", ".line-above button", ".exports", ".zoom"):
         expect(page.locator(hidden)).to_be_hidden()
     expect(page.locator(".drawing")).to_be_visible()
     assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
@@ -474,9 +474,8 @@ def test_on_paper(visit: Visit, tmp_path: Path) -> None:
     assert rows(page).count() < 60
 
 
-def test_rows_are_drawn_as_they_come_into_view(visit: Visit, tmp_path: Path) -> None:
-    many = [replace(result, target=at) for at, result in enumerate([*trees().results] * 20)]
-    page = visit(butfor.report(many, tmp_path / "many.html").as_uri())
+def test_rows_are_drawn_as_they_come_into_view(visit: Visit, pages: Callable[[str], Path]) -> None:
+    page = visit(pages("many").as_uri())
     assert "node 599" not in targets(page)
     page.locator(".rows").evaluate("(element) => { element.scrollTop = element.scrollHeight; }")
     expect(page.get_by_role("button", name="node 599", exact=True)).to_be_visible()

@@ -14,7 +14,7 @@ export function elementClass(symbol) {
 }
 
 /**
- * How the atoms of a scene are written: nothing for a carbon atom that is a corner, the whole label (with its number)
+ * How the atoms of a scene are written: nothing for a carbon atom that is a corner of the drawing, the whole label (with its number)
  * for an atom of `touched`. With `fold`, hydrogens are hidden and counted in what is written for their neighbour.
  */
 export function atoms(scene, touched, fold) {
@@ -24,11 +24,18 @@ export function atoms(scene, touched, fold) {
   const written = scene.symbols.map((symbol, atom) => {
     if (touched.has(atom)) return scene.labels[atom].startsWith(symbol) ? scene.labels[atom] : symbol + scene.labels[atom];
     const visible = near[atom].filter((other) => !hidden.has(other));
-    const corner = symbol === "C" && visible.length > (fold ? 0 : 1);
+    const corner = symbol === "C" && visible.length > (fold ? 0 : 1) && !straight(scene.xy, atom, visible);
     const hydrogens = near[atom].length - visible.length;
     return corner ? "" : symbol + (hydrogens ? "H" : "") + (hydrogens > 1 ? subscript(hydrogens) : "");
   });
   return { near, hidden, written };
+}
+
+/** Whether an atom would be no corner: its two neighbours lie on opposite sides of it. */
+function straight(xy, atom, near) {
+  if (near.length !== 2) return false;
+  const turns = near.map((other) => Math.atan2(xy[2 * other + 1] - xy[2 * atom + 1], xy[2 * other] - xy[2 * atom]));
+  return Math.cos(turns[0] - turns[1]) < -0.95;
 }
 
 function subscript(number) {
