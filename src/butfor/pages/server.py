@@ -82,6 +82,8 @@ class Server:
 
 class _Http(ThreadingHTTPServer):
     daemon_threads = True
+    # Connections that wait to be accepted; with the usual 5, a few idle clients would keep others waiting for seconds.
+    request_queue_size = 128
     explorer: Explorer
     page: str
 
