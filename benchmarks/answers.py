@@ -25,7 +25,7 @@ from benchmarks.cf_gnn import DATASETS, load
 from benchmarks.engine import MODELS
 from benchmarks.exact import CORA, cora_model
 from benchmarks.molecules import MUTAGENICITY
-from benchmarks.proof_tables import EXACT, Clock, head, row, trained
+from benchmarks.proof_tables import EXACT, head, row, trained
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,12 +84,10 @@ def main() -> None:
     before: Costs = json.loads(options.compare.read_text()) if options.compare else {}
     found: Costs = {}
     counted = ("answers before", "now", "better", "same", "worse", "mean cost before", "now")
-    head("Answers, one thread", "row", "targets", *counted, "CPU s a target")
-    clock = Clock()
+    head("Answers, one thread", "row", "targets", *counted)
     for name, results in rows(options.nodes):
         found[name] = {str(result.target): result.cost if result.found else None for result in results}
-        row(name, len(results), *compare(found[name], before.get(name, found[name])), clock.told(len(results)))
-        clock = Clock()
+        row(name, len(results), *compare(found[name], before.get(name, found[name])))
     if options.save:
         options.save.write_text(json.dumps(found))
 
