@@ -13,8 +13,7 @@
   each. The search alone begins when the problem is built; the other column is the whole call of `explain`. RobLight's
   figures are of an earlier run on models of the same kind, not on these weights. It ends with its proof; `Exact` goes
   on to the most decisive of the smallest sets, if it may take as long as it likes within the limit, as here.
-- **certificates**: proofs that were written down (of lower bounds, too), and whether the checker confirms them; 50
-  that are made false in each row have to be refused.
+- **certificates**: proofs that were written down, and whether the checker confirms them (`benchmarks.certificates`).
 
 An answer is *proved* if it is optimal, or if it is proved that there is none. Limits in seconds are wall time, so a
 busy machine proves less: compare rows whose share of wall time is alike. Models are trained briefly, from seed 0.
@@ -24,7 +23,6 @@ busy machine proves less: compare rows whose share of wall time is alike. Models
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +32,7 @@ import torch
 from torch_geometric.nn import GAT, GCN, SAGEConv
 
 import butfor
+from benchmarks.certificates import certificates
 from benchmarks.cf_gnn import REFERENCE, load
 from benchmarks.engine import MODELS, Stack
 from benchmarks.exact import CORA, cora_model
@@ -48,28 +47,20 @@ from benchmarks.proof_tables import (
     gap,
     head,
     is_proved,
-    middle,
     row,
     trained,
 )
-from butfor.certificate.check import Refused
-from butfor.certificate.record import BOUNDED, TRIED
 from butfor.warm_up import KINDS, compile_kernels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from benchmarks.proof_tables import Results
-    from butfor.certificate.record import Certificate
 
     # The results of each model, by the title of its part.
     Bars = dict[str, dict[str, Results]]
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "images" / "proofs.png"
-CERTIFYING = butfor.Exact(threads=1, certificate=True)
-
-# Certificates of a model on Cora, and how many of each row are made false.
-CERTIFICATES, BROKEN = 50, 50
 
 # What RobLight proves of 30 nodes, and its median in milliseconds, for a SAGE-like model of so many layers.
 ROBLIGHT = {
@@ -191,85 +182,6 @@ def peers(count: int | None) -> Bars:
             row(name, f"{asked.accuracy:.3f}", *statuses, proved, theirs[0], mine[0], theirs[1], mine[1], share)
             found[name] = results
     return {title: found}
-
-
-def certificates(count: int | None) -> None:
-    """Proofs that were written down, checked, and made false."""
-    head(
-        "Certificates",
-        *("model", "graph", "test accuracy", "nodes asked", "certificates", "of proved answers", "confirmed"),
-        *("median bytes", "median CPU ms to check", "made false", "of these refused"),
-    )
-    for name in ("tree_cycles", "tree_grid"):
-        certified("the paper's GCN", name, Asked.of(*load(name, None), count), butfor.Budget(), None)
-    if CORA.exists():
-        some, short = count or CERTIFICATES, butfor.Budget(None, 1.0)
-        certified("GCN", "cora", Asked.of(*cora_model(), None), short, some)
-        data = butfor.datasets.load_graph(CORA)
-        model = trained(MODELS["GraphSAGE"], data, 64, 2)
-        certified("GraphSAGE", "cora", Asked.of(model, data, None), short, some)
-
-
-def certified(model: str, graph: str, asked: Asked, budget: butfor.Budget, most: int | None) -> None:
-    """One row: the certificates of all nodes, or the first so many."""
-    session, written, nodes = asked.session, [], 0
-    for node in asked.nodes:
-        nodes += 1
-        result = session.explain(node, CERTIFYING, budget=budget)
-        written += [result] if result.certificate is not None else []
-        if len(written) == most:
-            break
-    proofs = [result.certificate for result in written]
-    seconds, refusals = [], 0
-    for proof in proofs:
-        clock = Clock()
-        refusals += is_refused(session, proof)
-        seconds.append(clock.seconds)
-    # Of an answer that is not optimal a claim that goes further may be true.
-    optimal = [result.certificate for result in written if result.status.value == "optimal"]
-    false = [broken(optimal[seed % len(optimal)], seed) for seed in range(BROKEN)] if optimal else []
-    kept = len(proofs) - refusals
-    row(
-        *(model, graph, f"{asked.accuracy:.3f}", nodes, len(proofs), sum(map(is_proved, written)), kept),
-        *(middle([len(proof.to_json()) for proof in proofs], 0), middle([1e3 * one for one in seconds], 1)),
-        *(len(false), sum(is_refused(session, proof) for proof in false)),
-    )
-
-
-def is_refused(session: butfor.Session, certificate: Certificate) -> bool:
-    """Whether the checker finds something wrong with it."""
-    try:
-        session.check(certificate)
-    except Refused:
-        return True
-    return False
-
-
-def broken(certificate: Certificate, seed: int) -> Certificate:
-    """A proof about an optimal answer with one thing changed so that it proves nothing, or something false."""
-    random = np.random.default_rng(seed)
-    tree = list(certificate.tree)
-    at = int(random.integers(len(tree)))
-    match seed % 8:
-        case 0:
-            del tree[at]
-        case 1:
-            tree.insert(at, TRIED)
-        case 2:  # a branch is cut, sets are left out, or a branch breaks off
-            tree[at] = 0 if tree[at] == TRIED else TRIED
-        case 3:
-            return replace(certificate, tree=(BOUNDED,), below=None)
-        case 4:
-            return replace(certificate, below=certificate.limit + 1 + int(random.integers(3)))
-        case 5:
-            name = ("graph_id", "model_id", "space_id", "goal")[int(random.integers(4))]
-            return replace(certificate, **{name: "another"})
-        case 6:
-            gone = int(random.integers(len(certificate.edits)))
-            return replace(certificate, edits=certificate.edits[:gone] + certificate.edits[gone + 1 :])
-        case _:
-            return replace(certificate, target=(int(certificate.target[0] == 0),))
-    return replace(certificate, tree=tuple(tree))
 
 
 def draw(bars: Bars, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from dataclasses import replace
@@ -10,9 +11,10 @@ import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
-from torch_geometric.nn import GCN, GIN, GraphSAGE
+from torch_geometric.nn import GCN, GIN, GraphSAGE, global_add_pool
 
 import butfor
+from butfor.certificate import write
 from butfor.certificate.check import Refused
 from butfor.certificate.record import BOUNDED, TRIED, Certificate
 from butfor.certificate.write import Unwritten, written
@@ -125,7 +127,15 @@ def made_at(tree: tuple[int, ...], leaf: int) -> tuple[int, ...]:
 
 
 def is_proof_by_a_bound(session: butfor.Session, certificate: Certificate, broken: Certificate) -> bool:
-    """Whether all that was changed is that one set was not tried but bounded, and the model is clear about that set."""
+    """Whether a proof is left: of another target, or with a set bounded that was tried, if the model is clear about it.
+
+    That it holds of the other target is seen by trying all sets.
+    """
+    if broken == replace(certificate, target=broken.target):
+        problem = session.problem(*broken.target)
+        sizes = range(1, math.ceil(certificate.limit))
+        sets = [some for size in sizes for some in itertools.combinations(range(len(problem.edits)), size)]
+        return not replace(problem, oracle=problem.oracle.general).ask(sets).reached.any()
     changes = [at for at, (one, other) in enumerate(zip(certificate.tree, broken.tree, strict=False)) if one != other]
     if broken != replace(certificate, tree=broken.tree) or len(broken.tree) != len(certificate.tree):
         return False
@@ -212,14 +222,34 @@ def test_costs_and_a_wanted_class() -> None:
     assert confirmed > 4
 
 
-def test_additions_are_not_certified() -> None:
-    torch.manual_seed(0)
-    data = random_graph(0)
-    space = butfor.EditSpace(add=butfor.Within(2))
-    session = butfor.prepare(GraphSAGE(4, 6, 2, 3).eval(), data, space=space)
-    with pytest.raises(Unwritten, match="only deletions"):
-        written(session.problem(0), 2.0)
-    assert "There is no certificate: only deletions" in certified(session, 0).note
+SPACES = {
+    "additions": butfor.EditSpace(add=butfor.Within(2, most=8)),
+    "features": butfor.EditSpace(features=butfor.Features(values=[0.0, 1.0], within=0)),
+    "connected": butfor.EditSpace(keep_connected=True),
+}
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_other_edits_are_certified_too(space: str) -> None:
+    """Features only by sets that were tried; and what is too much is refused."""
+    confirmed = wrong = bounded = 0
+    for seed in range(2):
+        torch.manual_seed(seed)
+        session = butfor.prepare(GraphSAGE(4, 6, 2, 3).eval(), random_graph(seed), space=SPACES[space])
+        for node in range(0, 8, 2):
+            result = certified(session, node)
+            if result.certificate is None:
+                continue
+            confirmed += 1
+            bounded += session.check(result.certificate).bounded
+            if result.size is not None:
+                wrong += 1
+                further = replace(result.certificate, below=result.cost + 1)
+                assert refusal(session, further)
+                assert refusal(session, replace(further, tree=(BOUNDED,)))
+    assert confirmed >= 6
+    assert wrong >= 2
+    assert bool(bounded) == (space != "features")
 
 
 class Waves(torch.nn.Module):
@@ -233,7 +263,72 @@ class Waves(torch.nn.Module):
         return self.inner(x, edge_index).cos()
 
 
-def test_what_the_checker_cannot_follow_has_no_certificate() -> None:
+class Sorted(Waves):
+    """Cannot be traced."""
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+        return self.inner(x, edge_index).sort(dim=-1).values
+
+
+@pytest.mark.parametrize(
+    ("model", "why"), [(Waves, "computes a function"), (Sorted, "cannot be bounded")], ids=["function", "trace"]
+)
+def test_what_the_checker_cannot_follow_is_tried(model: type[Waves], why: str) -> None:
     torch.manual_seed(0)
-    session = butfor.prepare(Waves().eval(), random_graph(0))
-    assert "There is no certificate: the model computes a function" in certified(session, 0).note
+    session = butfor.prepare(model().eval(), random_graph(0))
+    assert why in refusal_of_bounds(session)
+    tried = 0
+    for node in range(8):
+        certificate = certified(session, node).certificate
+        if certificate is not None:
+            checked = session.check(certificate)
+            assert not checked.bounded
+            tried += checked.tried
+    assert tried >= 8
+
+
+def refusal_of_bounds(session: butfor.Session) -> str:
+    """What is said of a proof that bounds everything at once."""
+    certificate = next(one for one in (certified(session, node).certificate for node in range(8)) if one is not None)
+    return refusal(session, replace(certificate, tree=(BOUNDED,)))
+
+
+def test_a_proof_that_is_too_long_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    session = butfor.prepare(Sorted().eval(), random_graph(0))
+    monkeypatch.setattr(write, "MOST_NODES", 3)
+    with pytest.raises(Unwritten, match="too long to be written down, because the model's scores cannot be bounded"):
+        written(session.problem(0), 3.0)
+
+
+class Molecule(Waves):
+    """The class of a whole graph."""
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor, batch: torch.Tensor) -> torch.Tensor:
+        return global_add_pool(self.inner(x, edge_index), batch)
+
+
+class Link(Waves):
+    """A score of two nodes."""
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor, edge_label_index: torch.Tensor) -> torch.Tensor:
+        first, second = self.inner(x, edge_index)[edge_label_index]
+        return (first * second).sum(-1)
+
+
+def test_whole_graphs_and_links() -> None:
+    confirmed = 0
+    for seed in range(4):
+        torch.manual_seed(seed)
+        for model, task, target in ((Molecule(), "graph", None), (Link(), "link", butfor.Pair(0, 5))):
+            session = butfor.prepare(model.eval(), random_graph(seed), task=task, goal=link_goal(task))
+            result = session.explain(target, butfor.Exact(certificate=True, threads=1))
+            if result.certificate is not None:
+                session.check(result.certificate)
+                confirmed += 1
+                assert refusal(session, replace(result.certificate, tree=result.certificate.tree[1:]))
+    assert confirmed >= 4
+
+
+def link_goal(task: str) -> butfor.Goal | None:
+    return butfor.Goal(threshold=0.0) if task == "link" else None

@@ -35,7 +35,7 @@ class Certificate:
     Attributes:
         target: the nodes that the proof is about, by their numbers in the whole graph.
         below: sets that cost less were ruled out; None for all sets.
-        edits: what each edit deletes, in the order of their numbers: the records of a result, as JSON.
+        edits: what each edit does, in the order of their numbers: the records of a result, as JSON.
         tree: the nodes.
         goal: what counts as another prediction, as `str` of the goal says it.
         graph_id, model_id, space_id: fingerprints of the graph, the model and the edit space.

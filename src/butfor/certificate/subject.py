@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from butfor.certificate.bounds import Bounds
+from butfor.certificate.early import times
 from butfor.oracle.program.build import differences
 from butfor.oracle.program.restriction import Restrictable
+from butfor.oracle.program.trace import Untraceable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +35,9 @@ class Subject:
         costs: of each edit.
         below: sets that cost less are to be ruled out.
         max_edits: the size of the largest set that is allowed.
-        bounds: on the differences of scores that decide whether the goal is reached, and on the scores behind them.
+        bounds: on the differences of scores that decide whether the goal is reached, and on the scores behind them;
+            None where nothing can be bounded.
+        unbounded: why nothing can be bounded; empty where something can.
         pairs: these differences, one a row.
         lead: how far below 0 a difference has to fall.
         every: whether every difference has to fall that far to reach the goal, as for a wanted class; else one is
@@ -43,28 +47,27 @@ class Subject:
     costs: NDArray[np.float64]
     below: float
     max_edits: int
-    bounds: Bounds
+    bounds: Bounds | None
+    unbounded: str
     pairs: NDArray[np.float64]
     lead: float
     every: bool
 
     @classmethod
     def of(cls, problem: Problem, below: float) -> Subject:
-        """The subject of a problem.
-
-        Raises:
-            Untraceable: the model has no program.
-        """
+        """The subject of a problem."""
         edits, goal = problem.edits, problem.goal
         pairs = goal.pairs(problem.predictor.num_classes, problem.before)
-        # Only the rows that the target needs.
-        # The scores themselves say how much rounding may hide.
-        combined = np.concatenate([pairs, np.eye(pairs.shape[1])])
-        out, row = Restrictable(differences(problem.predictor, edits, combined)).of(0, np.arange(len(edits.edit_of)))
-        assert row == 0
         largest = len(edits) if edits.max_edits is None else edits.max_edits
-        bounds = Bounds(out, edits.edit_of, len(edits))
-        return cls(edits.costs, below, largest, bounds, pairs, goal.lead, goal.wanted is not None)
+        bounds, why = None, "features are changed, and the checker bounds deletions and additions only"
+        if not len(edits.changes.edit):
+            try:
+                bounds, why = _bounds(problem, pairs), ""
+            except Untraceable as untraceable:
+                why = f"the model's scores cannot be bounded: {untraceable}"
+        if bounds is not None and np.isnan(bounds.exactly(np.zeros(len(edits) + 1, dtype=bool))).any():
+            bounds, why = None, "the model computes a function that the checker has no bounds for"
+        return cls(edits.costs, below, largest, bounds, why, pairs, goal.lead, goal.wanted is not None)
 
     def most(self, made: Sequence[int], free: NDArray[np.int64]) -> int:
         """How many free edits a set that is to be ruled out can contain beside ``made``, at most."""
@@ -82,6 +85,8 @@ class Subject:
 
     def is_bounded(self, made: Sequence[int], free: NDArray[np.int64]) -> bool:
         """Whether a bound rules out all sets of ``made`` and some free edits that are to be ruled out."""
+        if self.bounds is None:
+            return False
         low, high = self.bounds.ends(self._mask(made), self._mask(free), self.most(made, free))
         count = len(self.pairs)
         score = float(np.maximum(np.abs(low), np.abs(high))[count:].max())
@@ -89,7 +94,8 @@ class Subject:
         return bool(clear.any() if self.every else clear.all())
 
     def exactly(self, made: Sequence[int]) -> NDArray[np.float64]:
-        """The differences of scores after these edits, by the program."""
+        """The differences of scores after these edits, by the program that is bounded."""
+        assert self.bounds is not None
         return self.bounds.exactly(self._mask(made))[: len(self.pairs)]
 
     def _mask(self, edits: Sequence[int] | NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -98,7 +104,24 @@ class Subject:
         return mask
 
 
+def _bounds(problem: Problem, pairs: NDArray[np.float64]) -> Bounds:
+    """Bounds on these differences of the target's scores and, behind them, on the scores.
+
+    Raises:
+        Untraceable: the model has no program.
+    """
+    edits = problem.edits
+    scores = differences(problem.predictor, edits, np.eye(pairs.shape[1]))
+    # Only the rows that the target needs.
+    out, row = Restrictable(scores).of(0, np.arange(edits.all_ends.shape[1]))
+    assert row == 0
+    # The scores themselves say how much rounding may hide.
+    out = times(out, np.concatenate([pairs, np.eye(pairs.shape[1])]).T)
+    owner = np.concatenate([edits.edit_of, edits.new_edit])
+    return Bounds(out, owner, np.arange(len(owner)) >= len(edits.edit_of), len(edits))
+
+
 def listed(problem: Problem) -> tuple[str, ...]:
-    """What each edit deletes, in the order of their numbers."""
+    """What each edit does, in the order of their numbers."""
     edits = problem.edits
     return tuple(json.dumps([one.plain for one in edits.records([edit])]) for edit in range(len(edits)))

@@ -15,7 +15,6 @@ import numpy as np
 
 from butfor.certificate.record import BOUNDED, TRIED
 from butfor.certificate.subject import Subject
-from butfor.oracle.program.trace import Untraceable
 from butfor.problem.budget import UNLIMITED
 
 if TYPE_CHECKING:
@@ -37,17 +36,9 @@ def written(problem: Problem, below: float, seconds: float | None = None) -> tup
     """The tree of a proof that no set of edits that costs less than ``below`` reaches the goal.
 
     Raises:
-        Unwritten: the model has no program, or computes a function that the checker has no bounds for; the edits do
-            more than delete; or the tree grows too large or takes too long.
+        Unwritten: the tree grows too large or takes too long, as where nothing can be bounded and there are many sets.
     """
-    if not problem.edits.only_deletes:
-        raise Unwritten("only deletions are certified")
-    try:
-        subject = Subject.of(problem, below)
-    except Untraceable as untraceable:
-        raise Unwritten(f"the model cannot be bounded: {untraceable}") from None
-    if np.isnan(subject.exactly(())).any():
-        raise Unwritten("the model computes a function that the checker has no bounds for")
+    subject = Subject.of(problem, below)
     end = math.inf if seconds is None else time.monotonic() + seconds
     return tuple(_Writer(subject, problem.metered(UNLIMITED), end).tree())
 
@@ -63,7 +54,8 @@ class _Writer:
 
     def _put(self, node: int) -> None:
         if len(self.nodes) == MOST_NODES or time.monotonic() > self.end:
-            raise Unwritten("the proof is too long to be written down")
+            why = f", because {self.subject.unbounded}" if self.subject.unbounded else ""
+            raise Unwritten(f"the proof is too long to be written down{why}")
         self.nodes.append(node)
 
     def _node(self, made: tuple[int, ...], free: NDArray[np.int64]) -> None:

@@ -35,8 +35,13 @@ ROUNDS = 64
 # How many edits a greedy step towards one class checks: few, since the gradient of the lead ranks them well.
 NARROW = 8
 
-# Evaluations of all descents together, for each edit of the problem; and as many again where they go on (`go_on`).
-EFFORT = 8
+# Evaluations of all descents together, for each edit of the problem; and where they go on (`go_on`), which is only for
+# targets without an answer: an edit that is tried by itself in each of some ten rounds costs as many.
+EFFORT, LAST_EFFORT = 8, 64
+
+# Greedy steps before descents go on, where there are more than twice as many edits as count as few: with fewer, all
+# steps are quick.
+STEPS = 32
 
 # A round that gains less than this, relative to 1 + the margin, does not count as progress.
 LEAST_GAIN = 1e-5
@@ -56,8 +61,8 @@ class Descent(Method):
        Descents begin with nothing deleted, with all edges at the target deleted, all others, and all edges.
     3. `Greedy` is run towards the class that was reached, and its opening steps are continued, both only while they
        cost less than what was found.
-    4. If there is still no answer, descents go on with what a gradient does not show: they try every edit by itself,
-       and all edges of a node at once.
+    4. If there is still no answer after some more of these steps, descents go on with what a gradient does not show:
+       they try every edit by itself, and all edges of a node at once.
     5. The answer is made smaller: edits that are not needed are undone, many at once first, and two edits are replaced
        by one where that is enough.
 
@@ -84,7 +89,8 @@ class Descent(Method):
         greedy = Greedy(self.width).most_evaluations(num_edits)
         if num_edits <= FEW:
             return greedy
-        return greedy + num_edits * (2 * EFFORT + NARROW + 1) + 2 * most_to_prune(num_edits) + most_to_swap(num_edits)
+        descents = num_edits * (EFFORT + LAST_EFFORT + NARROW + 1)
+        return greedy + descents + 2 * most_to_prune(num_edits) + most_to_swap(num_edits)
 
     def solve(self, problem: Problem) -> Proposal:
         """Search for an answer, then for a smaller one."""
@@ -99,10 +105,11 @@ class Descent(Method):
             search = _Search(problem, last)
             search.run()
             self._take(search, shrinking)
-            self._follow(path, shrinking)
+            self._follow(path, shrinking, STEPS if len(problem.edits) > 2 * FEW and shrinking.best is None else None)
             if shrinking.best is None:
                 search.go_on()
                 self._take(search, shrinking)
+                self._follow(path, shrinking)
         if not few:
             shrinking.swap()
         if shrinking.best is None:
@@ -116,11 +123,11 @@ class Descent(Method):
             if len(search.problem.edits) > FEW:
                 self._follow(Path(search.problem, NARROW, search.aim), shrinking)
 
-    def _follow(self, path: Path, shrinking: Shrinking) -> None:
+    def _follow(self, path: Path, shrinking: Shrinking, most: int | None = None) -> None:
         """Take greedy steps until they reach the goal or cost as much as the best answer; prune what they find."""
         if not path.ended:
             # A path that costs more than the best answer is hardly ever pruned to something cheaper.
-            path.walk(below=np.inf if shrinking.best is None else path.problem.edits.cost(shrinking.best))
+            path.walk(most, np.inf if shrinking.best is None else path.problem.edits.cost(shrinking.best))
         if path.found:
             shrinking.prune(tuple(path.chosen), path.margin)
 
@@ -135,12 +142,12 @@ class _Search:
         self.margin = np.inf  # after the edits that were found
         self.aim: int | None = None  # the class that the successful descent aimed at
         self.stalled: list[tuple[float, int, Edits]] = []
-        self._allot()
+        self._allot(EFFORT)
 
-    def _allot(self) -> None:
-        """Allow half of what is left to be spent; the other half is for what comes after."""
+    def _allot(self, effort: int) -> None:
+        """Allow half of what is left to be spent, at most; the other half is for what comes after."""
         left, seconds = self.meter.left, self.meter.seconds_left
-        most = min(EFFORT * len(self.problem.edits), max(self.last - self.meter.evaluations, 0) // 2)
+        most = min(effort * len(self.problem.edits), max(self.last - self.meter.evaluations, 0) // 2)
         self.last_evaluation = self.meter.evaluations + (most if left is None else min(most, left // 2))
         self.least_seconds = -1.0 if seconds is None else seconds / 2
 
@@ -169,7 +176,7 @@ class _Search:
 
     def go_on(self) -> None:
         """Go on where descents ended, the nearest to the goal first, with what a gradient does not show."""
-        self._allot()
+        self._allot(LAST_EFFORT)
         for margin, number, state in sorted(self.stalled):
             self._descend(state, self.aims[number], margin, thorough=True)
             if self.found is not None:
