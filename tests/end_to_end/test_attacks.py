@@ -19,6 +19,7 @@ from torch_geometric.utils import coalesce, degree, scatter
 
 import butfor
 from butfor.methods.exact import Tuning
+from butfor.problem.builder import NOT_SHOWN
 from sampling import split
 
 if TYPE_CHECKING:
@@ -388,6 +389,37 @@ def test_a_laplacian_with_negative_weights_is_searched_in_full(seed: int) -> Non
     weight[seed] = -0.4
     data.edge_weight = weight.repeat(2)
     check(balanced(Chebyshev().eval(), data), data, directed=False)
+
+
+def by_triangles(layers: Any, x: Tensor, edge_index: Tensor) -> Tensor:
+    """Exactly one triangle counts: two look like none, which is all that one hop shows."""
+    dense = x.new_zeros(len(x), len(x))
+    dense[edge_index[0], edge_index[1]] = 1
+    twice = torch.diagonal(dense @ dense @ dense)[:, None]
+    return layers["conv"](x, edge_index).relu() + (twice == 2)
+
+
+@pytest.mark.parametrize("seed", [16, 17, pytest.param(24, marks=pytest.mark.slow)])
+def test_edges_between_neighbours_count_in_a_dense_matrix(seed: int) -> None:
+    asked(seed, False, by_triangles, conv=sage)
+
+
+def test_a_neighbourhood_that_shows_nothing_proves_nothing() -> None:
+    """The first eight nodes are a wheel; the others are a long path, so that the whole graph is much larger."""
+    torch.manual_seed(0)
+    wheel = [(0, v) for v in range(1, 8)] + [(v, v % 7 + 1) for v in range(1, 8)]
+    ends = torch.tensor(wheel + [(v, v + 1) for v in range(8, 400)]).T
+    data = Data(x=torch.randn(401, 2), edge_index=torch.cat([ends, ends.flip(0)], dim=1))
+    for hidden, proved in ((by_triangles, False), (plain_conv, True)):
+        model = Net(hidden, conv=sage()).eval()
+        results = butfor.explain(balanced(model, data), data, range(8))
+        claimed = [one for one in results if one.status.value == "impossible" or (one.lower_bound or 0) > 1]
+        assert bool(claimed) == proved
+        assert all((NOT_SHOWN in one.note) != proved for one in results)
+
+
+def plain_conv(layers: Any, x: Tensor, edge_index: Tensor) -> Tensor:
+    return layers["conv"](x, edge_index).relu()
 
 
 class Counted(nn.Module):

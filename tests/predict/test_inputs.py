@@ -42,6 +42,8 @@ class Tame(nn.Module):
         return self.inner(torch.cat([x, pos], 1), edge_index, edge_weight)
 
 
+PROVED = (butfor.Status.OPTIMAL, butfor.Status.IMPOSSIBLE)
+
 # PyG's explainers need gradients, and this model writes over what these need.
 METHODS = {name: method for name, method in ALL.items() if name != "remove-subgraph"}
 
@@ -71,7 +73,10 @@ def test_a_model_may_spoil_what_it_is_given(name: str, features: bool) -> None:
         assert torch.equal(data[key], before[key]), key
     assert [result.before for result in tame] == [result.before for result in spoilt]
     if isinstance(method, butfor.Exact):
-        assert [(result.status, result.edits) for result in tame] == [(r.status, r.edits) for r in spoilt]
+        # Nothing shows how far it sees, so the whole graph is searched, and the same budget proves less.
+        proofs = [(one, other) for one, other in zip(tame, spoilt, strict=True) if other.status in PROVED]
+        assert proofs
+        assert [(one.status, one.size) for one, _ in proofs] == [(other.status, other.size) for _, other in proofs]
 
 
 def test_links_and_whole_graphs_may_be_spoilt_too() -> None:

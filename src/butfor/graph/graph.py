@@ -152,6 +152,12 @@ class Graph:
         rows: int = self.num_nodes + self.edge_index.shape[1]
         return rows * max(self.features(kind).size(1) for kind in kinds)
 
+    @cached_property
+    def extremes(self) -> dict[str, tuple[float, float]]:
+        """The least and the greatest number among the features, and in each other field, of a graph of one type."""
+        fields = {"x": self.x, **self.node_fields(), **self.edge_fields()}
+        return {name: (float(one.min()), float(one.max())) for name, one in fields.items() if one.numel()}
+
     @property
     def node_starts(self) -> NDArray[np.int64]:
         """The number of the first node of each type, and of all nodes."""

@@ -157,8 +157,8 @@ class Proof:
 
     @cached_property
     def knows_margins(self) -> bool:
-        """Whether the oracle bounds the margin of all sets of a branch together."""
-        return self.problem.margin_bound((), self.edits[:0], 0, 0.0) is not None
+        """Whether the oracle bounds the margin of all sets of a branch together; whoever can sift can do that."""
+        return self.has_sieve or self.problem.margin_bound((), self.edits[:0], 0, 0.0) is not None
 
     def stays_clear(self, chosen: tuple[int, ...], free: NDArray[np.int64], more: int) -> bool:
         """Whether a bound on the margin rules out ``chosen`` with at most ``more`` of the free edits."""

@@ -33,6 +33,7 @@ LAYERS = (
     gnn.GINConv,
     gnn.GINEConv,
     gnn.GraphConv,
+    gnn.MFConv,
     gnn.ResGatedGraphConv,
     gnn.SAGEConv,
     gnn.SGConv,

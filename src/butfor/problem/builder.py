@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -36,13 +36,19 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_EDGES", "ProblemBuilder", "TooLarge"]
 
-WHOLE_GRAPH = "The model reads more than a neighbourhood, so the whole graph was searched."
+WHOLE_GRAPH = "The model may read more than a neighbourhood, so the whole graph was searched."
+NOT_SHOWN = "Nothing shows that the model reads no more than the neighbourhood, so nothing is proved of it."
 READS_MORE = (
     "{} seems to read more of the graph than the messages that reach {} within {} hops, and of this graph only that is "
     "read; explain it on a graph in memory, with verify='whole-graph' (butfor.open_graph(...).clone())"
 )
 MODEL_ITSELF = "Every question ran the model itself, because of {}."
 
+
+# Where a neighbourhood proves nothing, the whole graph is searched if it has at most this many times its edge columns,
+# and this many more.
+FEW_TIMES = 4
+FEW = 100
 
 # The most edges of a neighbourhood: one of this size is searched in 2 GB (`python -m benchmarks.scale --parts peak`).
 MAX_EDGES = 1_000_000
@@ -74,6 +80,10 @@ class ProblemBuilder:
     them with noise all around (`butfor.predict.locality`); it is widened until it does, at last to the whole graph. A
     model whose messages cannot be counted is searched on the whole graph from the start. All of this is done for every
     target, whatever was seen of others.
+
+    Scores that stay the same are no proof. Where neither the model's code nor its program shows that nothing else
+    matters, the whole graph is searched if it is not much larger; else the neighbourhood is, and nothing is claimed of
+    sets that were not made on the whole graph (`Problem.can_prove`).
 
     Where only receptive fields are read (`Predictor.scope`), these stand for the whole graph, and a model that reads
     more is refused.
@@ -147,11 +157,11 @@ class ProblemBuilder:
         logits = self.predictor.intact_logits([target])[0]
         while True:
             edits, note, known = self._edits(target, hops, prefetched)
-            for oracle in self._oracles(edits, logits, known):
-                if self._is_trusted(oracle, edits, logits):
-                    whole = WHOLE_GRAPH if target and hops is None else ""
-                    notes = " ".join(filter(None, (whole, note, self._why_slow(oracle, edits))))
-                    return Problem(self.predictor, oracle, edits, self.goal, logits, seed, notes)
+            problem = self._asked(edits, logits, known, seed)
+            if problem is not None and (problem.can_prove or not self._is_most_of_the_graph(edits.neighbourhood)):
+                where = WHOLE_GRAPH if target and hops is None else "" if problem.can_prove else NOT_SHOWN
+                notes = filter(None, (where, note, self._why_slow(problem.oracle, edits)))
+                return replace(problem, note=" ".join(notes))
             if self._reads_fields:
                 name = type(self.predictor.model).__name__
                 raise ModelError(READS_MORE.format(name, " and ".join(map(self.graph.node_name, target)), hops))
@@ -163,8 +173,28 @@ class ProblemBuilder:
                     f"{name} gives {what} different scores on the same graph; "
                     "a model that draws random numbers in evaluation mode cannot be explained"
                 )
-            hops = self._next(edits.neighbourhood)
+            hops = self._next(edits.neighbourhood) if problem is None else None
             self._check_size(target, hops)
+
+    def _asked(self, edits: Edits, logits: Tensor, known: bool | None, seed: int) -> Problem | None:
+        """The problem in this neighbourhood; None where no oracle says what the whole graph does."""
+        for oracle in self._oracles(edits, logits, known):
+            if self._is_trusted(oracle, edits, logits):
+                return Problem(self.predictor, oracle, edits, self.goal, logits, self._is_local(oracle, edits), seed)
+        return None
+
+    def _is_local(self, oracle: Oracle, edits: Edits) -> bool:
+        """Whether the model's code or its program shows that nothing beyond the neighbourhood matters.
+
+        A run that no edit can change shows it too, though the model itself is asked.
+        """
+        shows = self._fast if self._fast is not None and self._fast.refusal(edits) else oracle
+        return self.predictor.hears_only_messages or shows.proves_locality(edits)
+
+    def _is_most_of_the_graph(self, near: Neighbourhood) -> bool:
+        """Whether the whole graph is little more work to search."""
+        columns = self.graph.edge_index.shape[1]
+        return not self._reads_fields and near.hops is not None and columns <= FEW + FEW_TIMES * near.num_columns
 
     def _check_size(self, target: tuple[int, ...], hops: int | None) -> None:
         """Refuse a target whose neighbourhood would be too large, before it is built."""

@@ -58,6 +58,8 @@ class Problem:
         edits: the allowed edits; ``edits.neighbourhood`` is where they are.
         goal: what counts as something else.
         logits: the target's logits on the intact graph.
+        is_local: whether the model's code or its program shows that nothing beyond the neighbourhood matters to the
+            target.
         seed: for methods that draw random numbers.
         note: what the user should know about how the problem was built.
         refuted: edit sets that seemed to reach the goal and did not on the whole graph.
@@ -69,6 +71,7 @@ class Problem:
     edits: Edits
     goal: Goal
     logits: Tensor
+    is_local: bool = False
     seed: int = 0
     note: str = ""
     refuted: frozenset[frozenset[int]] = frozenset()
@@ -80,9 +83,9 @@ class Problem:
         return self.predictor.graph
 
     @property
-    def is_local(self) -> bool:
-        """Whether it follows from what the model does that nothing beyond the neighbourhood matters to the target."""
-        return self.predictor.hears_only_messages or self.oracle.proves_locality(self.edits)
+    def can_prove(self) -> bool:
+        """Whether what holds in the neighbourhood is sure to hold on the whole graph."""
+        return self.edits.neighbourhood.hops is None or self.is_local
 
     @property
     def does_the_same_everywhere(self) -> bool:

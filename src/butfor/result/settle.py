@@ -53,7 +53,8 @@ def to_verify(problem: Problem, proposal: Proposal) -> list[EditSet]:
     """
     sets: list[EditSet] = list(proposal.candidates[:1])
     trivial = not proposal.exhausted and proposal.lower_bound <= problem.least_cost
-    return sets if trivial or problem.does_the_same_everywhere else [*sets, *problem.edits.sample_sets()]
+    nothing = trivial or not problem.can_prove
+    return sets if nothing or problem.does_the_same_everywhere else [*sets, *problem.edits.sample_sets()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +76,7 @@ class Settler:
         small: the target is searched again in a larger one.
         """
         evaluations, contradicts = problem.meter.evaluations, False
+        proposal = _provable(problem, proposal)
         while not all(one.as_expected for one in seen):
             if proposal.candidates and seen[0].reached and not _claims_proof(problem, proposal):
                 break
@@ -82,13 +84,17 @@ class Settler:
             if wider is None:
                 contradicts = True
                 break
-            problem, proposal = self.search(wider)
+            problem, proposal = self._search(wider)
             evaluations += problem.meter.evaluations
             seen = verify_many([(problem, chosen) for chosen in to_verify(problem, proposal)])
         if proposal.candidates and seen[0].reached:
             proposal = _unproved(proposal) if contradicts else proposal
             return Settled(problem, proposal, evaluations, proposal.candidates[0], seen[0].logits)
         return self._next_best(problem, proposal, evaluations, contradicts)
+
+    def _search(self, problem: Problem) -> tuple[Problem, Proposal]:
+        problem, proposal = self.search(problem)
+        return problem, _provable(problem, proposal)
 
     def _next_best(self, problem: Problem, proposal: Proposal, evaluations: int, contradicts: bool) -> Settled:
         """The first candidate that holds on the whole graph after the best did not; then the search goes on."""
@@ -102,7 +108,7 @@ class Settler:
                     return Settled(problem, proved, evaluations, chosen, seen.logits)
             if not proposal.candidates:
                 break
-            problem, proposal = self.search(problem.without(proposal.candidates))
+            problem, proposal = self._search(problem.without(proposal.candidates))
             candidates = proposal.candidates
             evaluations += problem.meter.evaluations
         return Settled(problem, _unproved(proposal) if contradicts else proposal, evaluations)
@@ -112,6 +118,14 @@ def _claims_proof(problem: Problem, proposal: Proposal) -> bool:
     """Whether a proposal claims to be the best, or that more than the cheapest edit is needed."""
     optimal = any(problem.edits.cost(chosen) <= proposal.lower_bound for chosen in proposal.candidates[:1])
     return proposal.exhausted or optimal or proposal.lower_bound > problem.least_cost
+
+
+def _provable(problem: Problem, proposal: Proposal) -> Proposal:
+    """What a proposal may claim: only that something must change, where the whole graph may not follow its part."""
+    if problem.can_prove:
+        return proposal
+    bound = min(proposal.lower_bound, problem.least_cost)
+    return replace(proposal, lower_bound=bound, exhausted=False, complete=False, tree=None)
 
 
 def _unproved(proposal: Proposal) -> Proposal:

@@ -71,12 +71,20 @@ def run_plainly(monkeypatch: pytest.MonkeyPatch, **broken: Callable[[Function], 
         for one in world.values()
         if hasattr(one, "py_func")
     }
+    plain["add_multiples"] = add_multiples
     assert broken.keys() <= plain.keys()
     plain |= {name: wrong(plain[name]) for name, wrong in broken.items()}
     for world in worlds.values():
         world |= {name: one for name, one in plain.items() if name in world}
     monkeypatch.setattr(changes, "extend", plain["extend"])
     monkeypatch.setattr(layout, "evaluate", plain["evaluate"])
+
+
+def add_multiples(out: Any, o: int, matrix: Any, m: int, factors: Any, rows: Any, count: int, width: int) -> None:
+    """What vector instructions do."""
+    for j in range(count):
+        at = m + rows[j] * width
+        out[o : o + width] += factors[j] * matrix[at : at + width]
 
 
 def after_layout(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Layout], Layout]) -> None:

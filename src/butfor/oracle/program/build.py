@@ -14,6 +14,7 @@ from butfor.oracle.program.bounding.owners import Changes
 from butfor.oracle.program.columns import leave_out_constant_columns
 from butfor.oracle.program.layout import Layout
 from butfor.oracle.program.lowering import Lowering
+from butfor.oracle.program.lowering.ranges import hull, range_between, range_of_all
 from butfor.oracle.program.restriction import Restrictable
 from butfor.oracle.program.rewriting import begin_with_what_is_added, simplify
 from butfor.oracle.program.steps import Linear, Reduce, Space, in_order, made
@@ -30,18 +31,51 @@ if TYPE_CHECKING:
     from butfor.graph.graph import Graph
     from butfor.oracle.program.bounding.sieve import Bounding
     from butfor.oracle.program.kernels.flat import Edited, State
+    from butfor.oracle.program.lowering.ranges import Range
     from butfor.oracle.program.steps import Value
     from butfor.oracle.program.trace import Trace
     from butfor.predict.inputs import Inputs
     from butfor.predict.predictor import Predictor
 
-__all__ = ["NOTHING_CHANGES", "TOO_SMALL", "Program", "WholeProgram", "build", "differences", "recorded_at_other_sizes"]
+__all__ = [
+    "NOTHING_CHANGES", "TOO_SMALL", "NothingChanges", "Program", "Refused", "WholeProgram", "build", "differences",
+    "recorded_at_other_sizes",
+]  # fmt: skip
 
 # Why there is no program, and need not be.
 NOTHING_CHANGES = "an output that no edit can change"
 
 # Why something outside the neighbourhood matters for certain.
 TOO_SMALL = "a reduction at the rim of the neighbourhood"
+
+
+class NothingChanges(Untraceable):
+    """No edit can change the output.
+
+    Attributes:
+        trace: the run that showed it.
+        beyond: as in `Program`.
+    """
+
+    def __init__(self, trace: Trace, beyond: str) -> None:
+        super().__init__(NOTHING_CHANGES)
+        self.trace, self.beyond = trace, beyond
+
+
+@dataclass(eq=False)
+class Refused:
+    """Why a target has no program.
+
+    Attributes:
+        reason: in words.
+        trace: the run that was recorded; None where it could not be.
+        beyond, is_local: as in `Program`.
+    """
+
+    reason: str
+    trace: Trace | None = None
+    beyond: str = "a run that cannot be followed"
+    is_local: bool | None = None
 
 
 @dataclass(eq=False)
@@ -212,7 +246,14 @@ def _lowered(
     inputs = predictor.call.inputs(everything)
     nodes, edges = _parts(predictor.graph, inputs, everything, columns)
     trace = recorded(predictor, inputs, [*nodes, *edges])
-    lowering = Lowering(trace, 1 if flow == "source_to_target" else 0)
+
+    def given(name: str) -> Range | None:
+        """Where edits change features, nothing is known of these."""
+        part = next(part for part in (*nodes, *edges) if part.name == name)
+        edited = name.startswith("x ") and changed is not None and len(changed)
+        return None if edited else _range_on_graph(predictor, part)
+
+    lowering = Lowering(trace, 1 if flow == "source_to_target" else 0, given)
     features: list[tuple[Value, NDArray[np.int64]]] = []
     lowering.add_targets("target_rows")
     for part in nodes:
@@ -229,7 +270,8 @@ def _lowered(
             lowering.add_labels(part.name, part.rows)
     out = lowering.run().value
     if out.fixed:
-        raise Untraceable(NOTHING_CHANGES)
+        lowering.forget_values()
+        raise NothingChanges(trace, TOO_SMALL if lowering.reads_all else next(iter(lowering.beyond), ""))
     if pairs is not None:
         assert out.space is not None
         out = made(Linear([out], np.ascontiguousarray(pairs.T)), out.space, len(pairs))
@@ -237,6 +279,14 @@ def _lowered(
     begin_with_what_is_added(out)
     lowering.forget_values()
     return _Lowered(out, lowering, [part.rows for part in nodes if part.name.startswith("x ")], features)
+
+
+def _range_on_graph(predictor: Predictor, part: _Part) -> Range | None:
+    """Between which numbers an input lies on the whole graph, and with what edits add; None where not all is read."""
+    graph, name = predictor.graph, part.name.removesuffix(" ")
+    if predictor.scope == "receptive-field" or graph.types is not None or name not in graph.extremes:
+        return None
+    return hull([range_of_all(part.tensor), range_between(*graph.extremes[name])])
 
 
 def _check_size(layout: Layout, max_numbers: int) -> None:
@@ -270,7 +320,7 @@ def recorded(predictor: Predictor, inputs: Inputs, parts: list[_Part]) -> Trace:
 
 
 def recorded_at_other_sizes(predictor: Predictor, edits: Edits, max_numbers: int) -> list[Trace]:
-    """The same model on two copies of a neighbourhood side by side, and on the whole graph.
+    """The same model on two or three copies of a neighbourhood side by side, and on the whole graph.
 
     Where only receptive fields are read, on one that reaches a hop further than the neighbourhood.
 
@@ -278,7 +328,10 @@ def recorded_at_other_sizes(predictor: Predictor, edits: Edits, max_numbers: int
         Untraceable: the whole graph is too large for that.
     """
     graph, near = predictor.graph, edits.neighbourhood
-    twice = EditedBatch.of([(edits, pack([(), ()]))])
+    copies = EditedBatch.of([(edits, pack([(), ()]))])
+    if copies.edge_index.shape[1] == edits.visible.sum():
+        # As many edges as there may be on one neighbourhood.
+        copies = EditedBatch.of([(edits, pack([(), (), ()]))])
     if predictor.scope == "receptive-field":
         assert near.hops is not None
         larger = EditedBatch.receptive_field(graph.neighbourhood(near.targets, near.hops + 1, near.flow, rim=False))
@@ -286,7 +339,7 @@ def recorded_at_other_sizes(predictor: Predictor, edits: Edits, max_numbers: int
         _check_graph(graph, max_numbers)
         larger = replace(EditedBatch.whole_graph(graph, [near.targets]), nodes=np.arange(graph.num_nodes))
     traces = []
-    for batch in (twice, larger):
+    for batch in (copies, larger):
         inputs = predictor.call.inputs(batch)
         nodes, edges = _parts(graph, inputs, batch, np.arange(batch.edge_index.shape[1]))
         traces.append(recorded(predictor, inputs, [*nodes, *edges]))

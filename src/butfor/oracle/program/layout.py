@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Layout", "Values"]
 
+# How many numbers the processor reads at once, if they begin at a multiple of that.
+VECTOR = 8
+
 
 class _Tables:
     """Whole numbers one behind the other."""
@@ -49,6 +52,11 @@ class _Tables:
     def joined(self) -> NDArray[np.int64]:
         """All of them."""
         return np.concatenate(self.parts) if self.parts else np.zeros(0, dtype=np.int64)
+
+
+def _padded(size: int) -> int:
+    """The next multiple of a vector."""
+    return -(-size // VECTOR) * VECTOR
 
 
 def _added(step: Step) -> list[Value]:
@@ -102,15 +110,21 @@ class _Steps:
             [next((values.numbers[id(one)] for one in _added(step)), -1) for step, _ in pairs], dtype=np.int64
         )
         self.tables = _Tables()
-        self.matrices: list[NDArray[np.float64]] = []
+        self._matrices: list[NDArray[np.float64]] = []
         self.num_entries = 0
         self._rows, self._num_columns = values.rows, num_columns
         for at, (step, value) in enumerate(pairs):
             self._write(at, step, value, [values.numbers[id(one)] for one in step.inputs])
 
     def all_matrices(self) -> NDArray[np.float64]:
-        """One behind the other."""
-        return np.concatenate(self.matrices) if self.matrices else np.zeros(0)
+        """One behind the other, where vector instructions read them best."""
+        size = sum(_padded(matrix.size) for matrix in self._matrices)
+        room = np.zeros(size + VECTOR)
+        first = at = -(room.ctypes.data // room.itemsize) % VECTOR
+        for matrix in self._matrices:
+            room[at : at + matrix.size] = matrix
+            at += _padded(matrix.size)
+        return room[first : first + size]
 
     def _write(self, at: int, step: Step, value: Value, of: list[int]) -> None:
         """Write one step, which reads the values with the numbers ``of``."""
@@ -150,8 +164,8 @@ class _Steps:
 
     def _write_linear(self, at: int, step: Linear) -> None:
         self.kind[at] = flat.LINEAR
-        self.places[at, flat.MATRIX] = sum(matrix.size for matrix in self.matrices)
-        self.matrices.append(step.matrix.ravel())
+        self.places[at, flat.MATRIX] = sum(_padded(matrix.size) for matrix in self._matrices)
+        self._matrices.append(step.matrix.ravel())
 
     def _write_fold(self, at: int, step: Fold) -> None:
         self.kind[at], self.code[at] = flat.FOLD, flat.FOLDS[step.code]
@@ -229,20 +243,20 @@ class Layout:
     def soft_state(self) -> State:
         """The values that no step computes, and no room for changes."""
         nothing, none = np.empty(0), np.empty(0, np.int64)
-        stamps = np.zeros(len(self.flat.needed), np.int64)
+        stamps, widest = np.zeros(len(self.flat.needed), np.int64), int(self.flat.width.max())
         return State(
             self.start.copy(), nothing, nothing, np.empty((0, 2), np.int64), stamps, none, none, none,
-            np.empty(0, np.bool_), none, none, none, none, none,
+            np.empty(0, np.bool_), none, none, none, np.empty(widest, np.int64), np.empty(widest), none,
         )  # fmt: skip
 
     def empty_state(self) -> State:
         """The values that no step computes, and room for what edits change."""
-        size, rows = len(self.start), len(self.flat.needed)
+        size, rows, widest = len(self.start), len(self.flat.needed), int(self.flat.width.max())
         return State(
             self.start.copy(), np.empty(size), np.empty(size), np.empty((rows, 2), np.int64), np.zeros(rows, np.int64),
             np.empty(rows, np.int64), np.zeros(len(self.flat.first), np.int64), np.zeros(rows, np.int64),
             self.present.copy(), np.zeros(len(self.present), np.int64), np.zeros(self.num_entries, np.int64),
-            np.empty(3 * self.num_entries, np.int64), np.empty(int(self.flat.width.max()), np.int64),
+            np.empty(3 * self.num_entries, np.int64), np.empty(widest, np.int64), np.empty(widest),
             np.zeros(1, np.int64),
         )  # fmt: skip
 

@@ -15,7 +15,15 @@ from butfor.edits.edits import pack
 from butfor.oracle.extending import ExtendingOracle
 from butfor.oracle.program.bounding.owners import TooLarge
 from butfor.oracle.program.bounding.sieve import Bounding, ProgramSieve
-from butfor.oracle.program.build import TOO_SMALL, Program, WholeProgram, build, recorded_at_other_sizes
+from butfor.oracle.program.build import (
+    TOO_SMALL,
+    NothingChanges,
+    Program,
+    Refused,
+    WholeProgram,
+    build,
+    recorded_at_other_sizes,
+)
 from butfor.oracle.program.relaxation import ProgramRelaxation
 from butfor.oracle.program.trace import Untraceable
 
@@ -48,7 +56,7 @@ class ProgramOracle(ExtendingOracle):
 
     prefix_work = 8
     max_numbers: int = MAX_NUMBERS
-    _programs: WeakKeyDictionary[Edits, Program | str] = field(default_factory=WeakKeyDictionary, repr=False)
+    _programs: WeakKeyDictionary[Edits, Program | Refused] = field(default_factory=WeakKeyDictionary, repr=False)
     _references: list[Trace] = field(default_factory=list, repr=False)
     _asked: set[tuple[int, ...]] = field(default_factory=set, repr=False)
     _checked: list[Edits] = field(default_factory=list, repr=False)
@@ -56,7 +64,7 @@ class ProgramOracle(ExtendingOracle):
     def refusal(self, edits: Edits) -> str:
         """What about the model cannot be traced on this neighbourhood; empty where it can."""
         found = self._found(edits)
-        return found if isinstance(found, str) else ""
+        return found.reason if isinstance(found, Refused) else ""
 
     def _compiled(self, edits: Edits, count: int) -> tuple[NDArray[Any], Extend]:
         from butfor.oracle.program.kernels.changes import extend
@@ -151,36 +159,35 @@ class ProgramOracle(ExtendingOracle):
 
         Runs on graphs of other sizes must have done the same to every row (`Trace.difference`).
         """
-        program = self._found(edits)
-        if isinstance(program, str) or program.beyond:
+        found = self._found(edits)
+        if found.beyond or found.trace is None:
             return False
-        if program.is_local is None:
-            program.is_local = self._is_same_at_any_size(edits, program)
-        return program.is_local
+        if found.is_local is None:
+            found.is_local = self._is_same_at_any_size(edits, found.trace)
+        return found.is_local
 
     def sees_beyond(self, edits: Edits) -> bool:
         """Whether the target hears of edges outside the neighbourhood, or of how large the graph is."""
         program = self._found(edits)
-        if isinstance(program, str) or edits.neighbourhood.hops is None:
+        if isinstance(program, Refused) or edits.neighbourhood.hops is None:
             return False
         if program.beyond or self.proves_locality(edits):
             return program.beyond == TOO_SMALL
         trace = program.trace
         return any(trace.sizes_differ(other) and trace.difference(other) for other in self._references)
 
-    def _is_same_at_any_size(self, edits: Edits, program: Program) -> bool:
+    def _is_same_at_any_size(self, edits: Edits, trace: Trace) -> bool:
         """Whether the model did the same to every row on this neighbourhood, on two of them, and on the whole graph.
 
         Where the code shows that it does so anywhere, it is not run for that.
         """
         if self.general.predictor.hears_only_messages:
             return True
-        if not any(other.sizes_differ(program.trace) for other in self._references):
+        if not any(other.sizes_differ(trace) for other in self._references):
             try:
                 self._references.extend(recorded_at_other_sizes(self.general.predictor, edits, self.max_numbers))
             except Untraceable:
                 return False
-        trace = program.trace
         return any(trace.sizes_differ(other) for other in self._references) and not any(
             trace.difference(other) for other in self._references
         )
@@ -225,14 +232,14 @@ class ProgramOracle(ExtendingOracle):
     def _is_known_to_be_right(self, edits: Edits) -> bool:
         """Whether it is part of a program of which enough other parts were compared with the model."""
         program = self._programs[edits]
-        if isinstance(program, str) or not program.is_part:
+        if isinstance(program, Refused) or not program.is_part:
             return False
         if len(self._checked) >= CHECKED_PARTS:
             return True
         self._checked.append(edits)
         return False
 
-    def _found(self, edits: Edits) -> Program | str:
+    def _found(self, edits: Edits) -> Program | Refused:
         """The program of a target, or why there is none."""
         if edits not in self._programs:
             try:
@@ -240,11 +247,13 @@ class ProgramOracle(ExtendingOracle):
                 self._forget(edits)
                 if not self._is_known_to_be_right(edits) and not self._is_right(edits):
                     raise Untraceable("edited graphs on which program and model differ")
+            except NothingChanges as problem:
+                self._programs[edits] = Refused(str(problem), problem.trace, problem.beyond)
             except Untraceable as problem:
-                self._programs[edits] = str(problem)
+                self._programs[edits] = Refused(str(problem))
             except Exception as problem:
                 # Anyone's code may do what nobody has thought of; then the model itself answers.
-                self._programs[edits] = f"a run that cannot be followed ({type(problem).__name__}: {problem})"
+                self._programs[edits] = Refused(f"a run that cannot be followed ({type(problem).__name__}: {problem})")
         return self._programs[edits]
 
 

@@ -102,7 +102,7 @@ class State(NamedTuple):
         toggled: when it was last toggled.
         visited: when each entry of each reduction last changed.
         entries: room for the entries of one reduction that change.
-        columns: room for the columns of one row.
+        columns, factors: room for the columns of one row, and for a number of each.
         clock: one number, the time.
     """
 
@@ -119,6 +119,7 @@ class State(NamedTuple):
     visited: NDArray[np.int64]
     entries: NDArray[np.int64]
     columns: NDArray[np.int64]
+    factors: NDArray[np.float64]
     clock: NDArray[np.int64]
 
 

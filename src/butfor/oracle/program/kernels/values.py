@@ -34,6 +34,7 @@ from butfor.oracle.program.kernels.flat import (
     kernel,
 )
 from butfor.oracle.program.kernels.functions import ADD, MUL, RELU, function
+from butfor.oracle.program.kernels.vectors import add_multiples
 
 __all__ = ["add_product", "begin", "compute", "copied", "evaluate", "needed_rows", "reduce_rows"]
 
@@ -148,34 +149,36 @@ def begin(flat: Any, values: Any, step: int, row: int, out: Any) -> None:
 @kernel
 def _linear(flat: Any, state: Any, step: int, rows: Any, now: int, out: Any) -> None:
     """The product; of a row that was computed anew only the difference is multiplied."""
-    base, fresh, matrices = state.base, state.fresh, flat.matrices
+    base, fresh = state.base, state.fresh
     value, a = flat.out[step], flat.inputs[step, 0]
     width, wide, m = flat.width[value], flat.width[a], flat.tables[step, MATRIX]
     for row in rows:
         o, i = flat.start[value] + row * width, flat.start[a] + row * wide
-        again = flat.first[a] >= 0 and state.stamp[flat.first[a] + row] == now
-        sums, sign = out[o : o + width], -1.0 if again else 0.0
-        x, y = base[i : i + wide], fresh[i : i + wide] if again else base[i : i + wide]
-        if again:
+        sums = out[o : o + width]
+        if flat.first[a] >= 0 and state.stamp[flat.first[a] + row] == now:
             before = base[o : o + width]
             for c in range(width):
                 sums[c] = before[c]
+            count = _differences(fresh[i : i + wide], base[i : i + wide], -1.0, state.factors, state.columns)
         else:
             begin(flat, base, step, row, sums)
-        # Four at a time, so that each sum is read and written a quarter as often.
-        for r in range(0, wide - wide % 4, 4):
-            p, q = y[r] + sign * x[r], y[r + 1] + sign * x[r + 1]
-            s, t = y[r + 2] + sign * x[r + 2], y[r + 3] + sign * x[r + 3]
-            if p != 0.0 or q != 0.0 or s != 0.0 or t != 0.0:
-                at = m + r * width
-                first, second = matrices[at : at + width], matrices[at + width : at + 2 * width]
-                third, fourth = matrices[at + 2 * width : at + 3 * width], matrices[at + 3 * width : at + 4 * width]
-                for c in range(width):
-                    sums[c] += p * first[c] + q * second[c] + s * third[c] + t * fourth[c]
-        for r in range(wide - wide % 4, wide):
-            p, first = y[r] + sign * x[r], matrices[m + r * width : m + (r + 1) * width]
-            for c in range(width):
-                sums[c] += p * first[c]
+            count = _differences(base[i : i + wide], base[i : i + wide], 0.0, state.factors, state.columns)
+        add_multiples(out, o, flat.matrices, m, state.factors, state.columns, count, width)
+
+
+@kernel
+def _differences(x: Any, y: Any, sign: float, found: Any, columns: Any) -> int:
+    """Write down x + sign * y where that is not 0, and the column of each. Returns how many.
+
+    Behind a ReLU many are: a column that is 0 before and after takes no part in a product. A branch for each would cost
+    more than to write down what the next one overwrites.
+    """
+    count = 0
+    for c in range(len(x)):
+        difference = x[c] + sign * y[c]
+        found[count], columns[count] = difference, c
+        count += difference != 0.0
+    return count
 
 
 @kernel

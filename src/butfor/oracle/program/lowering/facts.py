@@ -10,12 +10,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from butfor.oracle.program.lowering.ranges import Ranges
 from butfor.oracle.program.steps import Gather, Space, Step, Value, made
 from butfor.oracle.program.trace import Ref, Untraceable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
+    from butfor.oracle.program.lowering.ranges import Range
     from butfor.oracle.program.trace import Operation, Trace
 
 __all__ = ["Facts", "Index", "Lost", "Rows", "columns_of", "distinct", "flat_rows", "row_width"]
@@ -75,14 +79,17 @@ class Facts:
         known: the facts, by the number of the tensor.
         beyond: what makes a row depend on more than the edges that lead to it: on all rows, or on where it stands.
             Where there is nothing of the kind, what a row needs is all that it depends on, in any graph.
-        reads_all: whether it is certain that edges outside a neighbourhood count, because all are added up.
+        reads_all: whether it is certain that rows outside a neighbourhood count: all are added up, or the largest is
+            looked for.
         receiving: the row of an edge index that has the nodes which messages are passed to.
         graph: the space that has one row, the graph as a whole.
         node_counts: how many nodes there are, of each type.
+        ranges: between which numbers each tensor lies on every graph, given those of the inputs.
     """
 
-    def __init__(self, trace: Trace, receiving: int = 1) -> None:
+    def __init__(self, trace: Trace, receiving: int = 1, given: Callable[[str], Range | None] = lambda _: None) -> None:
         self.trace, self.receiving = trace, receiving
+        self.ranges = Ranges(trace, given)
         self.reads_all = False
         self.known: dict[int, Rows | Index | Lost] = {}
         self.beyond: list[str] = []

@@ -60,11 +60,11 @@ def _fold_rows(facts: Facts, operation: Operation, code: str, value: Value, fact
     """A sum, mean or maximum over all rows: what the graph as a whole has."""
     if code not in ("sum", "mean", "amax", "amin") or (code == "mean" and fact.space.columns is not None):
         raise Untraceable(f"a {code} over all edges")
+    if code in ("amax", "amin") and _is_settled(facts, operation.args[0], fact, code):
+        facts.put(operation, Fold([value], code, np.empty(0, np.int64)), facts.graph, fact.axis if keep else None, True)
+        return
     facts.beyond.append(f"a {code} over all rows")
-    of_edges = fact.space.columns is not None
-    facts.reads_all |= code in ("sum", "mean") or (
-        of_edges and not _is_settled(facts.tensor(operation.args[0]), fact, code)
-    )
+    facts.reads_all = True
     size, axis = fact.space.size, fact.axis if keep else None
     entry = np.arange(size)
     edges = fact.space.edges
@@ -79,16 +79,18 @@ def _fold_rows(facts: Facts, operation: Operation, code: str, value: Value, fact
     facts.put(operation, scaled, facts.graph, axis, fixed)
 
 
-def _is_settled(tensor: Tensor, fact: Rows, code: str) -> bool:
-    """Whether a row that is always there and never changes has the extreme of each column.
+def _is_settled(facts: Facts, argument: Ref, fact: Rows, code: str) -> bool:
+    """Whether a row that is always there and never changes is as large, or small, in each column as any row can be.
 
-    Then rows outside a neighbourhood, which are no more extreme, make no difference whatever is edited inside. So it is
-    with the diagonal of a normalised Laplacian, which ChebConv takes the largest entry of.
+    Then the extreme is that number whatever is edited, and whatever lies outside a neighbourhood.
     """
+    bounds = facts.ranges.of(argument)
     lasting = _lasting_rows(fact.value) & (fact.space.edges < 0)
-    rows = flat_rows(tensor, fact.axis)
-    extreme: Any = np.max if code == "amax" else np.min
-    return bool(lasting.any()) and bool((extreme(rows[lasting], axis=0) == extreme(rows, axis=0)).all())
+    if bounds is None or not lasting.any():
+        return False
+    rows = flat_rows(facts.tensor(argument), fact.axis)[lasting]
+    settled = rows.max(axis=0) == bounds.high if code == "amax" else rows.min(axis=0) == bounds.low
+    return bool(settled.all())
 
 
 def _lasting_rows(value: Value) -> NDArray[np.bool_]:
