@@ -23,8 +23,8 @@ and is pruned if the margin stays clear of the goal in all of it. This is why th
   1, 2, 3, and a last one for any number up to the budget that it was computed for. A case with i edits belongs to the
   levels from i on, and for level j it is computed as if r were j. So a hull of a low level holds for every r, and only
   the last one has to be computed again where r is larger than the budget that it was computed for. (A larger budget is
-  a larger family, so that is sound.) From a budget of `MOST_TOLD_APART` on, every level of a row that depends on other
-  owners is the hull of all cases. *Exact* owners are computed for the size of the whole search.
+  a larger family, so that is sound.) Where the budget exceeds `MOST_TOLD_APART`, every level of a row that depends on
+  other owners is the hull of all cases. *Exact* owners are computed for the size of the whole search.
 - **Entries that are there.** A row of v that arrives at u along an edge brings something only if that edge is there, so
   that the edit x that deletes it is not made. If x is an edit of v too, as where both directions of an edge are one
   edit, u reads a hull of those cases of v in which x is not made for certain: all but the subsets that contain x.
@@ -44,9 +44,9 @@ and is pruned if the margin stays clear of the goal in all of it. This is why th
   r − |case| others, not in E(u), for which c is largest; where a case is only a number of edits, over the r free edits
   for which c is largest. So at most Q entries differ from their usual values.
 - **Sums.** Let D(j) be the most by which an entry falls below its usual lower end if at most j edits of its cone are
-  made: it is read off the hulls of level j, and off the last level for all larger j. The sum is at least the usual sum less
-  the largest Σ D(j_e) over all entries e with Σ j_e ≤ Q, and that is at most the sum of the Q largest increments of
-  the concave hulls of all D. Where a case is a subset, that is all. Where it is a number of edits, from i to j, each
+  made: it is read off the hulls of level j, and off the last level for all larger j. The sum is at least the usual sum
+  less the largest Σ D(j_e) over all entries e with Σ j_e ≤ Q, and that is at most the sum of the Q largest increments
+  of the concave hulls of all D. Where a case is a subset, that is all. Where it is a number of edits, from i to j, each
   free edit of u has an effect on the sum: it takes away what the entries that it deletes usually bring, and adds the
   wide lower ends of those that it adds. The sum of the i smallest effects, and of those of the next j − i that are
   negative, is added. (An entry that is deleted *and* falls counts twice, which only lowers the bound.) For the upper
@@ -72,13 +72,13 @@ and is pruned if the margin stays clear of the goal in all of it. This is why th
   row that depends on no other owner is wide as it is usually, and a sum is wide the usual sum, less what can change,
   unless entries may be added.
 
-**The search** (`search.py`) decides edits in a fixed order, those nearest to the target first: made, then excluded. Sets that it covers are pruned
+**The search** (`search.py`) decides edits in a fixed order: made first, then excluded. Sets that it covers are pruned
 with a branch, handed over to be tried, or passed over for one of two reasons. (1) An edit is *cut off* if every path
 along which the target reads a row of its owners passes a deleted edge; edges that may be added count as there, so it
-stays cut off whatever else is made. The set without it has the same scores, is smaller, and is covered
-too. (2) An edit is passed over if with it and the cheapest that are needed to complete a set of the full size the cost
-would exceed the limit. So sets of fewer edits may be left out: whoever searches with a limit has covered all smaller
-sizes before, as `Proof` does.
+stays cut off whatever else is made. The set without it has the same scores, is smaller, and is covered too. (2) An edit
+is passed over if with it and the cheapest that are needed to complete a set of the full size the cost would exceed the
+limit. So sets of fewer edits may be left out: whoever searches with a limit has covered all smaller sizes before, as
+`Proof` does.
 
 **Rounding.** All is computed in float64, without directed rounding, and compared with a model that may compute in
 single precision. So 1e-4 of the largest score that the family may lead to is taken off the margin (`ROUNDING`), on top

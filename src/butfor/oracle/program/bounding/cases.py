@@ -14,6 +14,7 @@ from butfor.oracle.program.bounding.rows import (
     HULL_LOW,
     LEVELS,
     LOW,
+    MOST_TOLD_APART,
     USUAL_HIGH,
     USUAL_LOW,
     row,
@@ -79,10 +80,6 @@ MOST_NUMBERS = 16
 # A unit that is neither exact nor the target's last has fewer subsets: it takes longer and is less often alone.
 FEWER_SUBSETS = 12
 
-# For a larger budget, rows that depend on other owners have one hull for all levels: many edits leave little to tell
-# apart.
-MOST_TOLD_APART = 8
-
 # Edits are sorted by how many cones they are in; from MOST_CONES - 1 on, all share one bin, with the largest number.
 MOST_CONES = 16
 
@@ -133,8 +130,12 @@ def _evaluate(t: Any, f: Any, work: Any, unit: int, budget: int) -> None:
             t[t[SLOT] + t[t[EDITS] + k]] = count
             count += 1
     t[OPEN_COUNT] = count
-    largest, numbers = min(count, budget), MOST_NUMBERS if _counts(t, unit) else LEVELS - 1
+    largest, numbers = min(count, budget), MOST_NUMBERS
+    if not _counts(t, unit):
+        numbers = LEVELS - 1 if budget <= MOST_TOLD_APART else 0
     most_subsets = MOST_SUBSETS if t[t[EXACT] + unit] != 0 or unit == t[LAST_UNIT] else FEWER_SUBSETS
+    # With many edits to make, subsets say something only if there is one for all that may be made.
+    few = budget <= MOST_TOLD_APART or (count < MOST_NUMBERS and 1 << count <= most_subsets)
     size, most, subsets, counted = 0, 0, 1, False
     while size <= largest:
         _compute(t, f, work, unit, counted, size, most, budget)
@@ -143,7 +144,7 @@ def _evaluate(t: Any, f: Any, work: Any, unit: int, budget: int) -> None:
         # Subsets one size larger, or only their number where there are too many.
         size = most + 1
         subsets += _choose(count, size)
-        counted = counted or subsets > most_subsets
+        counted = counted or subsets > most_subsets or not few
         most = size
         if counted and size > numbers:
             most = min(size + size // 8, largest) if numbers == MOST_NUMBERS else largest
@@ -176,11 +177,13 @@ def _compute(t: Any, f: Any, work: Any, unit: int, counted: bool, size: int, mos
 
 @kernel
 def _counts(t: Any, unit: int) -> bool:
-    """Whether a unit adds something up, so that how many entries are gone may say more than that some are."""
+    """Whether a unit counts entries, as for a mean, or weighs them: then it says much how many are gone."""
     for at in range(t[t[BEGIN] + unit], t[t[END] + unit]):
         step = t[t[STEP] + at]
-        if t[t[KIND] + step] == REDUCE and (t[t[CODE] + step] <= SHARE or t[t[CODE] + step] == SOFTMAX):
-            return True
+        if t[t[KIND] + step] == REDUCE:
+            counts = t[t[CODE] + step] <= SHARE and t[t[WIDTH] + t[t[OUT] + step]] == 1
+            if counts or t[t[CODE] + step] == SOFTMAX:
+                return True
     return False
 
 

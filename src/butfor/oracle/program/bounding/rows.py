@@ -40,12 +40,16 @@ from butfor.oracle.program.kernels.flat import FOLD, LINEAR, MAP, PICK, called, 
 from butfor.oracle.program.kernels.functions import ADD, RELU
 
 __all__ = [
-    "BASE", "BASE_HIGH", "FALLS", "HIGH", "HULL_HIGH", "HULL_LOW", "LEVELS", "LOW", "NUM_WORK", "USUAL_HIGH",
-    "USUAL_LOW", "read", "row",
+    "BASE", "BASE_HIGH", "FALLS", "HIGH", "HULL_HIGH", "HULL_LOW", "LEVELS", "LOW", "MOST_TOLD_APART",
+    "NUM_WORK", "USUAL_HIGH", "USUAL_LOW", "read", "row",
 ]  # fmt: skip
 
 # There are hulls for at most 1, 2, 3 and any number of edits.
 LEVELS = 4
+
+# For a larger budget, rows that depend on other owners have one hull for all levels: many edits leave little to tell
+# apart.
+MOST_TOLD_APART = 8
 
 # How many increments of falls and rises are kept of each entry and column: for each level, one for each up to it.
 FALLS = LEVELS * (LEVELS + 1)

@@ -11,7 +11,7 @@ from butfor.oracle.program.bounding import tables
 from butfor.oracle.program.bounding.owners import lists, units_of
 from butfor.oracle.program.bounding.prepare import prepared
 from butfor.oracle.program.bounding.room import Room
-from butfor.oracle.program.bounding.rows import BASE, LEVELS, NUM_WORK
+from butfor.oracle.program.bounding.rows import BASE, LEVELS, MOST_TOLD_APART, NUM_WORK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,8 +100,8 @@ class ProgramSieve(Sieve):
 
     Args:
         bounding: the bounds; nothing else may use them until the search is done.
-        order: the edits, the most promising first. Those nearest to the target are decided first: others are then
-            often cut off, and what arrives at the target is known early.
+        order: the edits, the most promising first. They are decided in this order, but where many may be made, those
+            nearest to the target come first: others are then often cut off, and it is known early what arrives there.
         costs: what each of these costs, in this order.
         size: how many edits a set has at most.
         limit: what a set costs at most.
@@ -119,8 +119,9 @@ class ProgramSieve(Sieve):
     ) -> None:
         self._bounding, self._size, self._limit, self._needed = bounding, size, limit, needed
         bounding._begin(order)
-        nearest = np.argsort(bounding.hops[order], kind="stable")
-        order, costs = order[nearest], costs[nearest]
+        if size > MOST_TOLD_APART:
+            nearest = np.argsort(bounding.hops[order], kind="stable")
+            order, costs = order[nearest], costs[nearest]
         t, f = bounding.t, bounding.f
         t[tables.NUM_ORDER] = len(order)
         t[t[tables.ORDER] : t[tables.ORDER] + len(order)] = order
