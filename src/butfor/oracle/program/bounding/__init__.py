@@ -16,8 +16,8 @@ and is pruned if the margin stays clear of the goal in all of it. This is why th
   a softmax, a normalisation by degrees) agree with each other. A feature that edits set has the value that the subset
   gives it; where only the number of edits is known, it may have any value from the smallest to the largest that it can
   be set to. In a case that is a subset, an owner that reads no row of another owner that can change (an *exact* one)
-  has single numbers for intervals, unless a comparison is undecided. Where nothing is added up, numbers of edits tell
-  little, and from some number on one case is for all that are left.
+  has single numbers for intervals, unless a comparison is undecided. Where nothing is counted or weighed, numbers of
+  edits tell little, and from some number on one case is for all that are left.
 - **Levels.** The hull of level j holds on all graphs of the family on which at most j of the edits are made that the
   row depends on: those of its owner, of the owners that it reads, of those that these read, and so on. There are levels
   1, 2, 3, and a last one for any number up to the budget that it was computed for. A case with i edits belongs to the

@@ -48,7 +48,6 @@ from butfor.oracle.program.bounding.tables import (
     GIVEN_EDIT,
     GIVEN_FROM,
     KIND,
-    LAST_UNIT,
     MIDDLE,
     NUM_UNITS,
     OPEN,
@@ -64,6 +63,7 @@ from butfor.oracle.program.bounding.tables import (
     STATUS,
     STEP,
     SUBSET,
+    SUBSETS,
     TOUCHED,
     UNIT_OWNER,
     WIDTH,
@@ -72,13 +72,10 @@ from butfor.oracle.program.kernels.flat import REDUCE, SHARE, SOFTMAX, called, k
 
 __all__ = ["bound", "set_status"]
 
-# So many subsets of an owner's edits are cases of their own. Beyond that a case is a number of edits: each number up to
-# MOST_NUMBERS, then ranges that grow by an eighth.
+# At most so many subsets of an owner's edits are cases of their own; `SUBSETS` says how many for each unit. Beyond that
+# a case is a number of edits: each number up to MOST_NUMBERS, then ranges that grow by an eighth.
 MOST_SUBSETS = 64
 MOST_NUMBERS = 16
-
-# A unit that is neither exact nor the target's last has fewer subsets: it takes longer and is less often alone.
-FEWER_SUBSETS = 12
 
 # Edits are sorted by how many cones they are in; from MOST_CONES - 1 on, all share one bin, with the largest number.
 MOST_CONES = 16
@@ -133,7 +130,7 @@ def _evaluate(t: Any, f: Any, work: Any, unit: int, budget: int) -> None:
     largest, numbers = min(count, budget), MOST_NUMBERS
     if not _counts(t, unit):
         numbers = LEVELS - 1 if budget <= MOST_TOLD_APART else 0
-    most_subsets = MOST_SUBSETS if t[t[EXACT] + unit] != 0 or unit == t[LAST_UNIT] else FEWER_SUBSETS
+    most_subsets = t[t[SUBSETS] + unit]
     # With many edits to make, subsets say something only if there is one for all that may be made.
     few = budget <= MOST_TOLD_APART or (count < MOST_NUMBERS and 1 << count <= most_subsets)
     size, most, subsets, counted = 0, 0, 1, False

@@ -29,6 +29,9 @@ __all__ = ["Bounding", "ProgramSieve"]
 MOST_PREFIXES = 1024
 MOST_CANDIDATES = 16_384
 
+# How many subsets of an owner's edits are cases of their own where a row depends on other owners.
+FEWER_SUBSETS = 16
+
 # The status of an edit, as in `reductions.py`; `KEPT` is an excluded one.
 FREE, MADE, KEPT = range(3)
 
@@ -164,6 +167,21 @@ def _hops(units: Units, num_edits: int) -> NDArray[np.int64]:
     return of_edit
 
 
+def _subsets(units: Units, most: int) -> NDArray[np.int64]:
+    """How many subsets of its owner's edits are cases of each unit, at most.
+
+    They tell most at the target, whose rows are computed once; those of others that are not exact take long.
+    """
+    subsets, unit = np.where(units.exact, most, FEWER_SUBSETS), units.last
+    while True:
+        subsets[unit] = most
+        read = np.unique(units.reads[units.reads_from[unit] : units.reads_from[unit + 1]])
+        if len(read) != 1:
+            return subsets
+        # The output is a copy of the target's row.
+        unit = int(read[0])
+
+
 def _room(length: int, candidates: int) -> Found:
     """Room for prefixes of so many edits, and for so many candidates."""
     from butfor.oracle.program.bounding.search import Found
@@ -178,7 +196,7 @@ def _packed(
     layout: Layout, units: Units, deletes: NDArray[np.bool_], changes: Changes
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """All tables, and room for what is computed."""
-    from butfor.oracle.program.bounding.cases import MOST_CONES
+    from butfor.oracle.program.bounding.cases import MOST_CONES, MOST_SUBSETS
 
     flat, pack = layout.flat, tables.Packer()
     room = Room.of(layout, units)
@@ -208,7 +226,7 @@ def _packed(
         (tables.COUNTS, units.counts), (tables.EDIT_OF, units.edit_of), (tables.PRESENT, units.present),
         (tables.DELETES, deletes), (tables.KEPT_FALLS, room.falls), (tables.GIVEN, room.given),
         (tables.GIVEN_FROM, given_from), (tables.GIVEN_AT, given_at), (tables.GIVEN_EDIT, given_edit),
-        (tables.DEPENDS, units.depends),
+        (tables.DEPENDS, units.depends), (tables.SUBSETS, _subsets(units, MOST_SUBSETS)),
         (tables.CHANGE_FROM, units.change_from), (tables.CHANGE_EDIT, changes.edit[units.changes]),
         (tables.CHANGE_FEATURE, changes.feature[units.changes]), (tables.STATUS, np.full(edits, KEPT)),
         (tables.TOUCHED, np.zeros(len(units.edits_from) - 1)), (tables.COMPUTED, np.full(count, -1)),

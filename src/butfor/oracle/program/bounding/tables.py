@@ -60,7 +60,9 @@ NUM_SCORES = 82
 GIVEN, GIVEN_FROM, GIVEN_AT, GIVEN_EDIT, ROOM_FOR_GIVEN = range(83, 88)
 # Whether a row depends on rows of other owners.
 DEPENDS = 88
-NUM_NAMES = 89
+# How many subsets of its owner's edits are cases of a unit, at most.
+SUBSETS = 89
+NUM_NAMES = 90
 
 # One more kind of step than `flat` has: features that edits set.
 FEATURES = 7
