@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain, combinations, product
 from typing import TYPE_CHECKING
 
@@ -125,14 +126,12 @@ class _Search:
             return Proposal(exhausted=True)
         # Proved: every set of at most `done` edits was tried, is ruled out, or is no cheaper than the incumbent.
         done = 0
-        bounds_margin = proof.bounding_pays(len(proof.edits), proof.largest_size) and proof.knows_margins
-        may_jump = bounds_margin
-        tried_to_rule_out = bounds_margin and not proof.has_sieve
+        may_jump, tried_to_rule_out = True, False
         while self._worth_trying(done + 1):
             size = done + 1
             proof.problem.proved(proof.cheapest[size])
             if not self.has_incumbent and not self._incumbent_can_wait(size):
-                if bounds_margin and not proof.hits and proof.stays_clear((), proof.edits, proof.largest_size):
+                if not proof.hits and self._bounds_margin and proof.stays_clear((), proof.edits, proof.largest_size):
                     return Proposal(exhausted=True)
                 if self._proved_early(size):
                     done = size
@@ -142,10 +141,10 @@ class _Search:
                 continue
             if not proof.hits and not tried_to_rule_out and size > 1 and proof.bounding_pays(len(proof.edits), size):
                 tried_to_rule_out = True
-                if self._rule_out_all():
+                if (not self._bounds_margin or proof.has_sieve) and self._rule_out_all():
                     return Proposal(exhausted=True)
                 continue
-            if may_jump and proof.bounding_pays(len(proof.edits), size):
+            if may_jump and proof.bounding_pays(len(proof.edits), size) and self._bounds_margin:
                 may_jump = False
                 done = self._clear_size(done)
                 continue
@@ -161,6 +160,11 @@ class _Search:
         return self._proposal(0.0 if math.isinf(lower_bound) else float(lower_bound), exhausted, complete)
 
     # What to do next.
+
+    @cached_property
+    def _bounds_margin(self) -> bool:
+        """Whether it pays to bound the margin of all sets together. Small questions are answered without asking."""
+        return self.proof.bounding_pays(len(self.proof.edits), self.proof.largest_size) and self.proof.knows_margins
 
     def _incumbent_can_wait(self, size: int) -> bool:
         """Whether all sets of this size can be tried first, and the incumbent is still found after that.

@@ -309,7 +309,8 @@ class Proof:
     def _rebounded(self, branch: Branch, more: int, limit: float) -> tuple[Branch, NDArray[np.int64]]:
         """The branch, with new bounds where that pays, and the positions of the edits that may come next."""
         positions = self._positions(branch, more, limit)
-        pays = branch.chosen and self.knows_margins and len(positions) ** min(more, 4) >= self.tuning.margins_pay
+        # Whether there are bounds on margins is asked last: finding out may take as long as trying a thousand sets.
+        pays = branch.chosen and number_of_sets(len(positions), more) >= self.tuning.margins_pay and self.knows_margins
         if pays and self.stays_clear(branch.chosen, branch.ordering.edits[branch.start :], more):
             return branch, positions[:0]
         if branch.chosen and branch.ordering.limits is not None and self.bounding_pays(len(positions), more):

@@ -199,11 +199,25 @@ BROKEN: dict[str, Callable[[Units], dict[str, Any]]] = {
     "no cones": lambda units: {"counts": 0 * units.counts},
     "a forgotten loss": lambda units: {"edit_of": np.where(units.edit_of == units.edit_of.max(), -1, units.edit_of)},
     "nobody reads others": lambda units: {"exact": np.ones_like(units.exact)},
+    "nobody depends on others": lambda units: {"depends": np.zeros_like(units.depends)},
 }
 
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_is_broken_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     broken_units(monkeypatch, BROKEN[name])
+    with pytest.raises(AssertionError):
+        check_many("GIN", "GraphSAGE, mean")
+
+
+def test_a_hull_that_leaves_out_another_edit_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the edit that deletes an entry cannot have been made if the entry is there."""
+    original = sieve.Room.of
+
+    def broken(layout: Any, units: Units) -> Any:
+        room = original(layout, units)
+        return room._replace(edit=np.roll(room.edit, 1))
+
+    monkeypatch.setattr(sieve.Room, "of", broken)
     with pytest.raises(AssertionError):
         check_many("GIN", "GraphSAGE, mean")

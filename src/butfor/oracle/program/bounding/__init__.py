@@ -16,11 +16,18 @@ and is pruned if the margin stays clear of the goal in all of it. This is why th
   a softmax, a normalisation by degrees) agree with each other. A feature that edits set has the value that the subset
   gives it; where only the number of edits is known, it may have any value from the smallest to the largest that it can
   be set to. In a case that is a subset, an owner that reads no row of another owner that can change (an *exact* one)
-  has single numbers for intervals, unless a comparison is undecided.
-- **Levels.** Hulls are kept for at most 0, 1, 2 and any number of edits of E(u). They differ only where the owner is
-  exact; elsewhere every level is the hull of all cases. At most r free edits are made in all, so in a family with r < 3
-  only levels up to r are read. (Exact owners take for r the size of the whole search. That is a larger family, so it is
-  sound, and it spares computing them again whenever r falls.)
+  has single numbers for intervals, unless a comparison is undecided. Where nothing is counted or weighed, numbers of
+  edits tell little, and from some number on one case is for all that are left.
+- **Levels.** The hull of level j holds on all graphs of the family on which at most j of the edits are made that the
+  row depends on: those of its owner, of the owners that it reads, of those that these read, and so on. There are levels
+  1, 2, 3, and a last one for any number up to the budget that it was computed for. A case with i edits belongs to the
+  levels from i on, and for level j it is computed as if r were j. So a hull of a low level holds for every r, and only
+  the last one has to be computed again where r is larger than the budget that it was computed for. (A larger budget is
+  a larger family, so that is sound.) Where the budget exceeds `MOST_TOLD_APART`, every level of a row that depends on
+  other owners is the hull of all cases. *Exact* owners are computed for the size of the whole search.
+- **Entries that are there.** A row of v that arrives at u along an edge brings something only if that edge is there, so
+  that the edit x that deletes it is not made. If x is an edit of v too, as where both directions of an edge are one
+  edit, u reads a hull of those cases of v in which x is not made for certain: all but the subsets that contain x.
 - **Phases.** u may read a row of v that was computed from another row of u. So an owner is computed in phases: a value
   has a later phase than every value of which it reads rows of another owner. A *unit* is an owner in a phase. It
   computes the rows of earlier phases again, so that all rows of a case agree.
@@ -37,9 +44,9 @@ and is pruned if the margin stays clear of the goal in all of it. This is why th
   r − |case| others, not in E(u), for which c is largest; where a case is only a number of edits, over the r free edits
   for which c is largest. So at most Q entries differ from their usual values.
 - **Sums.** Let D(j) be the most by which an entry falls below its usual lower end if at most j edits of its cone are
-  made: it is read off the hulls of level j, and off the last level for j ≥ 3. The sum is at least the usual sum less
-  the largest Σ D(j_e) over all entries e with Σ j_e ≤ Q, and that is at most the sum of the Q largest increments of
-  the concave hulls of all D. Where a case is a subset, that is all. Where it is a number of edits, from i to j, each
+  made: it is read off the hulls of level j, and off the last level for all larger j. The sum is at least the usual sum
+  less the largest Σ D(j_e) over all entries e with Σ j_e ≤ Q, and that is at most the sum of the Q largest increments
+  of the concave hulls of all D. Where a case is a subset, that is all. Where it is a number of edits, from i to j, each
   free edit of u has an effect on the sum: it takes away what the entries that it deletes usually bring, and adds the
   wide lower ends of those that it adds. The sum of the i smallest effects, and of those of the next j − i that are
   negative, is added. (An entry that is deleted *and* falls counts twice, which only lowers the bound.) For the upper
@@ -61,15 +68,17 @@ and is pruned if the margin stays clear of the goal in all of it. This is why th
 - **What is not computed again.** A hull holds until an edit of its owner is decided or freed, r changes, or a unit that
   it reads is computed again. Where base and case are single rows, the product with a matrix is that of the base plus
   the matrix times the difference; and a maximum is that of the base unless an entry that attains it is deleted or a
-  larger one is added. By how much an entry can fall is the same in all cases of u if it is a row of another owner.
+  larger one is added. By how much an entry can fall is the same in all cases of u if it is a row of another owner. A
+  row that depends on no other owner is wide as it is usually, and a sum is wide the usual sum, less what can change,
+  unless entries may be added.
 
 **The search** (`search.py`) decides edits in a fixed order: made first, then excluded. Sets that it covers are pruned
 with a branch, handed over to be tried, or passed over for one of two reasons. (1) An edit is *cut off* if every path
 along which the target reads a row of its owners passes a deleted edge; edges that may be added count as there, so it
-stays cut off whatever else is made. The set without it has the same scores, is smaller, and is covered
-too. (2) An edit is passed over if with it and the cheapest that are needed to complete a set of the full size the cost
-would exceed the limit. So sets of fewer edits may be left out: whoever searches with a limit has covered all smaller
-sizes before, as `Proof` does.
+stays cut off whatever else is made. The set without it has the same scores, is smaller, and is covered too. (2) An edit
+is passed over if with it and the cheapest that are needed to complete a set of the full size the cost would exceed the
+limit. So sets of fewer edits may be left out: whoever searches with a limit has covered all smaller sizes before, as
+`Proof` does.
 
 **Rounding.** All is computed in float64, without directed rounding, and compared with a model that may compute in
 single precision. So 1e-4 of the largest score that the family may lead to is taken off the margin (`ROUNDING`), on top
@@ -84,7 +93,8 @@ values are thousands of times its scores, errors may be larger.
 | `tables.py` | where everything is in the two arrays that compiled code is given |
 | `intervals.py` | functions of single numbers on intervals |
 | `rows.py` | one row of each kind of step except reductions |
-| `reductions.py`, `softmax.py` | one row of a reduction, in a case |
+| `reductions.py`, `extremes.py`, `softmax.py` | one row of a sum, of a maximum or minimum, of a softmax, in a case |
+| `room.py` | what is kept of entries that read rows of other owners |
 | `selection.py` | the smallest of some numbers |
 | `cases.py` | all cases of a unit; which units have to be computed again |
 | `search.py` | branch and bound over all sets of at most so many edits |

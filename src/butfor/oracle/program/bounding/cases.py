@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from butfor.oracle.program.bounding.reductions import FREE, MADE, Case, extremes, keep_falls, list_entries, sums
+from butfor.oracle.program.bounding.extremes import extremes
+from butfor.oracle.program.bounding.reductions import FREE, MADE, Case, given_row, keep_falls, list_entries, sums
 from butfor.oracle.program.bounding.rows import (
     BASE,
     BASE_HIGH,
@@ -13,6 +14,7 @@ from butfor.oracle.program.bounding.rows import (
     HULL_LOW,
     LEVELS,
     LOW,
+    MOST_TOLD_APART,
     USUAL_HIGH,
     USUAL_LOW,
     row,
@@ -34,6 +36,7 @@ from butfor.oracle.program.bounding.tables import (
     COUNT_EDITS,
     COUNT_FROM,
     COUNTS,
+    DEPENDS,
     EDITS,
     EDITS_FROM,
     END,
@@ -41,6 +44,9 @@ from butfor.oracle.program.bounding.tables import (
     EXPORTED,
     FEATURES,
     FIRST,
+    GIVEN_AT,
+    GIVEN_EDIT,
+    GIVEN_FROM,
     KIND,
     MIDDLE,
     NUM_UNITS,
@@ -57,6 +63,7 @@ from butfor.oracle.program.bounding.tables import (
     STATUS,
     STEP,
     SUBSET,
+    SUBSETS,
     TOUCHED,
     UNIT_OWNER,
     WIDTH,
@@ -65,8 +72,8 @@ from butfor.oracle.program.kernels.flat import REDUCE, SHARE, SOFTMAX, called, k
 
 __all__ = ["bound", "set_status"]
 
-# So many subsets of an owner's edits are cases of their own. Beyond that a case is a number of edits: each number up to
-# MOST_NUMBERS, then ranges that grow by an eighth.
+# At most so many subsets of an owner's edits are cases of their own; `SUBSETS` says how many for each unit. Beyond that
+# a case is a number of edits: each number up to MOST_NUMBERS, then ranges that grow by an eighth.
 MOST_SUBSETS = 64
 MOST_NUMBERS = 16
 
@@ -99,8 +106,9 @@ def bound(t: Any, f: Any, work: Any, budget: int, largest: int) -> None:
 @kernel
 def _is_out_of_date(t: Any, unit: int, budget: int) -> bool:
     computed = t[t[COMPUTED] + unit]
-    other_budget = t[t[EXACT] + unit] == 0 and t[t[BUDGET] + unit] != budget
-    if other_budget or t[t[TOUCHED] + t[t[UNIT_OWNER] + unit]] > computed:
+    before = t[t[BUDGET] + unit]
+    other_budget = before < budget or budget <= MOST_TOLD_APART < before
+    if (other_budget and t[t[EXACT] + unit] == 0) or t[t[TOUCHED] + t[t[UNIT_OWNER] + unit]] > computed:
         return True
     for k in range(t[t[READS_FROM] + unit], t[t[READS_FROM] + unit + 1]):
         if t[t[COMPUTED] + t[t[READS] + k]] > computed:
@@ -111,7 +119,7 @@ def _is_out_of_date(t: Any, unit: int, budget: int) -> bool:
 @kernel
 def _evaluate(t: Any, f: Any, work: Any, unit: int, budget: int) -> None:
     """Compute all cases of a unit, and the hulls that others read."""
-    owner, exact = t[t[UNIT_OWNER] + unit], t[t[EXACT] + unit] != 0
+    owner = t[t[UNIT_OWNER] + unit]
     count = 0
     for k in range(t[t[EDITS_FROM] + owner], t[t[EDITS_FROM] + owner + 1]):
         if t[t[STATUS] + t[t[EDITS] + k]] == FREE:
@@ -119,22 +127,61 @@ def _evaluate(t: Any, f: Any, work: Any, unit: int, budget: int) -> None:
             t[t[SLOT] + t[t[EDITS] + k]] = count
             count += 1
     t[OPEN_COUNT] = count
-    level, largest = min(budget, LEVELS - 1), min(count, budget)
+    largest, numbers = min(count, budget), MOST_NUMBERS
+    if not _counts(t, unit):
+        numbers = LEVELS - 1 if budget <= MOST_TOLD_APART else 0
+    most_subsets = t[t[SUBSETS] + unit]
+    # With many edits to make, subsets say something only if there is one for all that may be made.
+    few = budget <= MOST_TOLD_APART or (count < MOST_NUMBERS and 1 << count <= most_subsets)
     size, most, subsets, counted = 0, 0, 1, False
     while size <= largest:
-        _run(t, f, work, unit, Case(counted, size, most, level, budget))
-        _export(t, work, unit, size, exact)
+        _compute(t, f, work, unit, counted, size, most, budget)
         if not counted and _next_subset(t, size, count):
             continue
         # Subsets one size larger, or only their number where there are too many.
         size = most + 1
         subsets += _choose(count, size)
-        counted = counted or subsets > MOST_SUBSETS
-        most = min(size + size // 8, largest) if counted and size > MOST_NUMBERS else size
+        counted = counted or subsets > most_subsets or not few
+        most = size
+        if counted and size > numbers:
+            most = min(size + size // 8, largest) if numbers == MOST_NUMBERS else largest
         if not counted and size <= largest:
             _first_subset(t, size)
     for k in range(count):
         t[t[SLOT] + t[t[OPEN] + k]] = -1
+
+
+@called
+def _compute(t: Any, f: Any, work: Any, unit: int, counted: bool, size: int, most: int, budget: int) -> None:
+    """Compute a case with ``size`` to ``most`` edits, and widen the hulls of all levels that it belongs to."""
+    _run(t, f, work, unit, Case(counted, size, most, 0, 0), False)
+    if size == 0:
+        _keep_base(t, work, unit)
+    first = min(max(size, 1), LEVELS)
+    if t[t[EXACT] + unit] != 0:
+        for level in range(first, LEVELS + 1):
+            _export(t, f, work, unit, USUAL_LOW, USUAL_HIGH, level, counted, size == 0)
+        return
+    if budget > MOST_TOLD_APART:
+        _run(t, f, work, unit, Case(counted, size, most, LEVELS, budget), True)
+        for level in range(1, LEVELS + 1):
+            _export(t, f, work, unit, LOW, HIGH, level, counted, size == 0)
+        return
+    for level in range(first, min(budget, LEVELS) + 1):
+        _run(t, f, work, unit, Case(counted, size, most, level, level if level < LEVELS else budget), True)
+        _export(t, f, work, unit, LOW, HIGH, level, counted, size == 0)
+
+
+@kernel
+def _counts(t: Any, unit: int) -> bool:
+    """Whether a unit counts entries, as for a mean, or weighs them: then it says much how many are gone."""
+    for at in range(t[t[BEGIN] + unit], t[t[END] + unit]):
+        step = t[t[STEP] + at]
+        if t[t[KIND] + step] == REDUCE:
+            counts = t[t[CODE] + step] <= SHARE and t[t[WIDTH] + t[t[OUT] + step]] == 1
+            if counts or t[t[CODE] + step] == SOFTMAX:
+                return True
+    return False
 
 
 @kernel
@@ -174,29 +221,31 @@ def _next_subset(t: Any, size: int, count: int) -> bool:
     return True
 
 
-@kernel
-def _run(t: Any, f: Any, work: Any, unit: int, case: Any) -> None:
-    """Compute all rows of a unit in a case: usual, and then wide unless the unit is exact."""
+@called
+def _run(t: Any, f: Any, work: Any, unit: int, case: Any, wide: bool) -> None:
+    """Compute all rows of a unit in a case, with rows of other owners as usual or wide."""
     owner = t[t[UNIT_OWNER] + unit]
-    for wide in range(1 if t[t[EXACT] + unit] != 0 else 2):
-        for at in range(t[t[BEGIN] + unit], t[t[END] + unit]):
-            step, number = t[t[STEP] + at], t[t[ROW] + at]
-            if t[t[KIND] + step] == FEATURES:
-                _features(t, f, work, step, number, wide == 1, case.counted)
-                continue
-            if t[t[KIND] + step] != REDUCE:
-                row(t, f, work, step, number, owner, wide == 1, case.level, case.most > 0)
-                continue
-            list_entries(t, step, number, case.counted)
-            capacity = _capacity(t, at, case) if wide else 0
-            if t[t[CODE] + step] <= SHARE:
-                if wide and case.most == 0:
-                    keep_falls(t, f, work, step, number, case.level)
-                sums(t, f, work, step, number, owner, wide == 1, case, capacity)
-            elif t[t[CODE] + step] == SOFTMAX:
-                softmax(t, f, work, step, number, owner, wide == 1, case, capacity)
-            else:
-                extremes(t, f, work, step, number, owner, wide == 1, case, capacity)
+    for at in range(t[t[BEGIN] + unit], t[t[END] + unit]):
+        step, number = t[t[STEP] + at], t[t[ROW] + at]
+        if wide and t[t[DEPENDS] + at] == 0:
+            _copy_usual(t, work, t[t[OUT] + step], number)
+            continue
+        if t[t[KIND] + step] == FEATURES:
+            _features(t, f, work, step, number, wide, case.counted)
+            continue
+        if t[t[KIND] + step] != REDUCE:
+            row(t, f, work, step, number, owner, wide, case.level, case.most > 0)
+            continue
+        list_entries(t, step, number, case.counted)
+        capacity = _capacity(t, at, case) if wide else 0
+        if t[t[CODE] + step] <= SHARE:
+            if wide and case.most == 0:
+                keep_falls(t, f, work, step, number, owner, case.level)
+            sums(t, f, work, step, number, owner, wide, case, capacity)
+        elif t[t[CODE] + step] == SOFTMAX:
+            softmax(t, f, work, step, number, owner, wide, case, capacity)
+        else:
+            extremes(t, f, work, step, number, owner, wide, case, capacity)
 
 
 @kernel
@@ -255,24 +304,38 @@ def _keep_base(t: Any, work: Any, unit: int) -> None:
 
 
 @kernel
-def _export(t: Any, work: Any, unit: int, size: int, exact: bool) -> None:
-    """Widen the hulls that others read by a case with at least ``size`` edits; the case with none begins them."""
-    low, high = (USUAL_LOW, USUAL_HIGH) if exact else (LOW, HIGH)
-    first_level = min(size, LEVELS - 1) if exact else 0
-    if size == 0:
-        _keep_base(t, work, unit)
+def _copy_usual(t: Any, work: Any, value: int, number: int) -> None:
+    """A row that depends on no other owner is wide as it is usually."""
+    o = t[t[START] + value] + number * t[t[WIDTH] + value]
+    for c in range(o, o + t[t[WIDTH] + value]):
+        work[LOW, c], work[HIGH, c] = work[USUAL_LOW, c], work[USUAL_HIGH, c]
+
+
+@kernel
+def _export(
+    t: Any, f: Any, work: Any, unit: int, low: int, high: int, level: int, counted: bool, is_first: bool
+) -> None:
+    """Widen the hulls of a level, which others read, by the case that was computed; the first case begins them."""
     for at in range(t[t[MIDDLE] + unit], t[t[END] + unit]):
         if t[t[EXPORTED] + at] == 0:
             continue
         value = t[t[OUT] + t[t[STEP] + at]]
         width = t[t[WIDTH] + value]
         o = t[t[START] + value] + t[t[ROW] + at] * width
-        for level in range(first_level, LEVELS):
-            least, most = work[HULL_LOW + level, o : o + width], work[HULL_HIGH + level, o : o + width]
-            first, last = work[low, o : o + width], work[high, o : o + width]
-            if size == 0:
-                for c in range(width):
-                    least[c], most[c] = first[c], last[c]
-            else:
-                for c in range(width):
-                    least[c], most[c] = min(least[c], first[c]), max(most[c], last[c])
+        first, last = work[low, o : o + width], work[high, o : o + width]
+        least, most = work[HULL_LOW + level, o : o + width], work[HULL_HIGH + level, o : o + width]
+        _widen(least, most, first, last, is_first)
+        for k in range(t[t[GIVEN_FROM] + at], t[t[GIVEN_FROM] + at + 1]):
+            if counted or t[t[CHOSEN] + t[t[GIVEN_EDIT] + k]] == 0:
+                i = given_row(t[t[GIVEN_AT] + k], level, width)
+                _widen(f[i : i + width], f[i + width : i + 2 * width], first, last, is_first)
+
+
+@kernel
+def _widen(least: Any, most: Any, first: Any, last: Any, is_first: bool) -> None:
+    if is_first:
+        for c in range(len(least)):
+            least[c], most[c] = first[c], last[c]
+    else:
+        for c in range(len(least)):
+            least[c], most[c] = min(least[c], first[c]), max(most[c], last[c])

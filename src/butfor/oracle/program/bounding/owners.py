@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
     Bools = NDArray[np.bool_]
 
-__all__ = ["Changes", "TooLarge", "Units", "units_of"]
+__all__ = ["Changes", "TooLarge", "Units", "lists", "units_of"]
 
 # Pairs of an entry and an edit, of one reduction: limits the memory.
 MOST_PAIRS = 40_000_000
@@ -50,6 +50,7 @@ class Units(NamedTuple):
         features: the number of each value that holds features that edits set.
         change_from, changes: for each row that can change, the features that edits set there: numbers of `Changes`.
         exported: for each of the rows in ``rows``, whether other owners read it.
+        depends: and whether it depends on rows of other owners.
         unit_owner: the owner of each unit; units are in the order of their phases.
         begin, middle, end: a unit computes the rows from ``begin`` to ``end``; those from ``middle`` on are of its own
             phase, and others read these.
@@ -74,6 +75,7 @@ class Units(NamedTuple):
     change_from: Numbers
     changes: Numbers
     exported: NDArray[np.bool_]
+    depends: NDArray[np.bool_]
     unit_owner: Numbers
     begin: Numbers
     middle: Numbers
@@ -119,7 +121,7 @@ class _Builder:
         self.changes = changes
         self.editable = [value for value in self.values.all if value.editable]
         self.owners = self._assigned()
-        self.phase, self.crosses, self.read = self._phases()
+        self.phase, self.crosses, self.read, self.depends = self._phases()
 
     def first(self, value: Value) -> int:
         return int(self.values.first[self.values.numbers[id(value)]])
@@ -174,11 +176,14 @@ class _Builder:
             return place[step.receiver[entries]], step.source[entries] if number == 0 else entries
         return places, rows
 
-    def _phases(self) -> tuple[dict[int, int], NDArray[np.bool_], NDArray[np.bool_]]:
-        """The phase of each value, by its id; which steps read rows of other owners; which rows other owners read."""
+    def _phases(self) -> tuple[dict[int, int], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+        """The phase of each value, by its id, and which steps read rows of other owners.
+
+        Also which rows other owners read, and which depend on rows of other owners.
+        """
         phase: dict[int, int] = {}
         crosses = np.zeros(len(self.pairs), dtype=bool)
-        read = np.zeros(self.values.num_changing, dtype=bool)
+        read, depends = (np.zeros(self.values.num_changing, dtype=bool) for _ in range(2))
         for at, (step, value) in enumerate(self.pairs):
             rows = self.needed(value)
             mine, latest = self.owner(value)[rows], 0
@@ -186,13 +191,16 @@ class _Builder:
                 if one.fixed:
                     continue
                 places, sources = self._sources(step, number, rows)
-                others = sources[self.owner(one)[sources] != mine[places]]
+                other = self.owner(one)[sources] != mine[places]
+                others = sources[other]
                 self.values.part(read, one)[others] = True
+                depending = places[other | self.values.part(depends, one)[sources]]
+                self.values.part(depends, value)[rows[depending]] = True
                 latest = max(latest, phase.get(id(one), 0) + (len(others) > 0))
                 crosses[at] |= len(others) > 0
             phase[id(value)] = latest
         self.values.part(read, self.out)[self.row] = True
-        return phase, crosses, read
+        return phase, crosses, read, depends
 
     # Units.
 
@@ -222,17 +230,18 @@ class _Builder:
         flat, number_out = self.layout.flat, self.values.numbers[id(self.out)]
         out = int(flat.start[number_out] + self.row * flat.width[number_out])
         by_owner = np.argsort(unit_owner, kind="stable")
-        reads_from, reads, reads_by = _lists(reading[0], count, reading[1], reading[2])
-        edits_from, edits = _lists(pairs[0], num_owners, pairs[1])
-        owners_from, owners = _lists(pairs[1], self.num_edits, pairs[0])
-        count_from, count_edits, counts = _lists(counted[0], len(step), counted[1], counted[2])
+        reads_from, reads, reads_by = lists(reading[0], count, reading[1], reading[2])
+        edits_from, edits = lists(pairs[0], num_owners, pairs[1])
+        owners_from, owners = lists(pairs[1], self.num_edits, pairs[0])
+        count_from, count_edits, counts = lists(counted[0], len(step), counted[1], counted[2])
         changed = self._changed_rows()
         known = np.flatnonzero(changed >= 0)
-        change_from, changes = _lists(changed[known], len(self.owners), known)
+        change_from, changes = lists(changed[known], len(self.owners), known)
         features = np.array([self.values.numbers[id(value)] for value in self.editable], dtype=np.int64)
         last = self.unit_at[int(everyone[self.first(self.out) + self.row]), self.phase[id(self.out)]]
+        exported, depends = self._flags(step, row, self.read, self.depends)
         return Units(
-            everyone, step, row, features, change_from, changes, self._is_read(step, row),
+            everyone, step, row, features, change_from, changes, exported, depends,
             unit_owner, begin, middle, end, exact,
             reads_from, reads, reads_by, np.searchsorted(unit_owner[by_owner], np.arange(num_owners + 1)), by_owner,
             edits_from, edits, owners_from, owners, count_from, count_edits, counts,
@@ -259,10 +268,10 @@ class _Builder:
         place = np.where(step < len(self.pairs), step, -1)
         return np.lexsort([row, place, phase, owner]), owner, phase, step, row
 
-    def _is_read(self, step: Numbers, row: Numbers) -> NDArray[np.bool_]:
+    def _flags(self, step: Numbers, row: Numbers, *of_rows: NDArray[np.bool_]) -> list[NDArray[np.bool_]]:
+        """What is known of each row that can change, for the rows in the order in which they are computed."""
         first = np.array([self.first(value) for value in (*(value for _, value in self.pairs), *self.editable)])
-        flags: NDArray[np.bool_] = self.read[first[step] + row]
-        return flags
+        return [flags[first[step] + row] for flags in of_rows]
 
     def _reads(self, everyone: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         """Which unit reads which other, and the edit that toggles the entry through which it does; -1 for none."""
@@ -384,7 +393,7 @@ def _key(value: Value) -> tuple[int, bytes]:
     return value.rows, b"" if columns is None or (columns < 0).all() else columns.tobytes()
 
 
-def _lists(keys: Numbers, size: int, *members: Numbers) -> tuple[Numbers, ...]:
+def lists(keys: Numbers, size: int, *members: Numbers) -> tuple[Numbers, ...]:
     """A list of members for each key below ``size``: pointers, and the members of all lists."""
     order = np.argsort(keys, kind="stable")
     return np.searchsorted(keys[order], np.arange(size + 1)), *(one[order] for one in members)

@@ -5,8 +5,8 @@
 - `BASE`, `BASE_HIGH`: the lower and upper ends if no free edit is made; what no edit changes is only in `BASE`;
 - `USUAL_LOW`, `USUAL_HIGH`: the ends in the case that is being computed, with rows of other owners as in the base;
 - `LOW`, `HIGH`: the same with rows of other owners in their hulls (*wide*);
-- `HULL_LOW`, `HULL_HIGH`, each the first of `LEVELS` rows: the hulls of all cases with at most 0, 1, 2 and any number
-  of the owner's edits.
+- behind each of `HULL_LOW` and `HULL_HIGH`, `LEVELS` rows: the hulls for levels 1, 2, 3 and so on, which hold for at
+  most so many edits, and the last for any number.
 """
 
 from __future__ import annotations
@@ -40,16 +40,24 @@ from butfor.oracle.program.kernels.flat import FOLD, LINEAR, MAP, PICK, called, 
 from butfor.oracle.program.kernels.functions import ADD, RELU
 
 __all__ = [
-    "BASE", "BASE_HIGH", "HIGH", "HULL_HIGH", "HULL_LOW", "LEVELS", "LOW", "NUM_WORK", "USUAL_HIGH", "USUAL_LOW",
-    "read", "row",
+    "BASE", "BASE_HIGH", "FALLS", "HIGH", "HULL_HIGH", "HULL_LOW", "LEVELS", "LOW", "MOST_TOLD_APART",
+    "NUM_WORK", "USUAL_HIGH", "USUAL_LOW", "read", "row",
 ]  # fmt: skip
 
-# There are hulls for at most 0, 1, 2 and any number of edits.
+# There are hulls for at most 1, 2, 3 and any number of edits.
 LEVELS = 4
 
-BASE, BASE_HIGH, USUAL_LOW, USUAL_HIGH, LOW, HIGH, HULL_LOW = range(7)
+# For a larger budget, rows that depend on other owners have one hull for all levels: many edits leave little to tell
+# apart.
+MOST_TOLD_APART = 8
+
+# How many increments of falls and rises are kept of each entry and column: for each level, one for each up to it.
+FALLS = LEVELS * (LEVELS + 1)
+
+BASE, BASE_HIGH, USUAL_LOW, USUAL_HIGH, LOW, HIGH = range(6)
+HULL_LOW = HIGH
 HULL_HIGH = HULL_LOW + LEVELS
-NUM_WORK = HULL_HIGH + LEVELS
+NUM_WORK = HULL_HIGH + LEVELS + 1
 
 
 @kernel

@@ -194,7 +194,8 @@ def search(
     found.numbers[:] = 0
     if most_bounded == 0:
         bound(t, f, work, size, size)
-        found.margins[0] = _margin(t, work, HULL_LOW + LEVELS - 1, HULL_HIGH + LEVELS - 1, every)
+        level = min(size, LEVELS)
+        found.margins[0] = _margin(t, work, HULL_LOW + level, HULL_HIGH + level, every)
         return
     while not t[DONE]:
         depth = t[DEPTH]
@@ -202,6 +203,7 @@ def search(
         if found.numbers[BOUNDED] >= most_bounded or full or found.numbers[PREFIXES] + 2 >= len(found.prefixes):
             return
         left = size - depth
+        level = min(left, LEVELS)
         bound(t, f, work, left, size)
         found.numbers[BOUNDED] += 1
         if t[IS_NEW] and depth and _margin(t, work, BASE, BASE_HIGH, every) <= needed:
@@ -209,7 +211,7 @@ def search(
             _hand_over(t, found, depth - 1)
         t[IS_NEW] = 0
         chosen = -1
-        if not _margin(t, work, HULL_LOW + LEVELS - 1, HULL_HIGH + LEVELS - 1, every) > needed:
+        if not _margin(t, work, HULL_LOW + level, HULL_HIGH + level, every) > needed:
             cost = 0.0
             for k in range(depth):
                 cost += f[t[COST] + t[t[NEXT] + k]]

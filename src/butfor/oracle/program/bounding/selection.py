@@ -16,7 +16,9 @@ FEW = 4
 def smallest(values: Any, count: int, number: int) -> float:
     """The sum of the ``number`` smallest values, which are moved to the front."""
     number = min(number, count)
-    if number <= FEW:
+    if number == count:
+        pass
+    elif number <= FEW:
         for n in range(number):
             at = n
             for k in range(n + 1, count):

@@ -8,10 +8,10 @@ import numpy as np
 
 from butfor.oracle.base import Sieve, Sieved
 from butfor.oracle.program.bounding import tables
-from butfor.oracle.program.bounding.owners import units_of
+from butfor.oracle.program.bounding.owners import lists, units_of
 from butfor.oracle.program.bounding.prepare import prepared
-from butfor.oracle.program.bounding.rows import BASE, LEVELS, NUM_WORK
-from butfor.oracle.program.kernels.flat import ARRIVAL, ARRIVING, RECEIVER, REDUCE, SHARE, SOURCE, VISIT
+from butfor.oracle.program.bounding.room import Room
+from butfor.oracle.program.bounding.rows import BASE, LEVELS, MOST_TOLD_APART, NUM_WORK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +29,8 @@ __all__ = ["Bounding", "ProgramSieve"]
 MOST_PREFIXES = 1024
 MOST_CANDIDATES = 16_384
 
-# How many falls of entries are kept instead of being computed for every case: limits the memory.
-MOST_KEPT = 8_000_000
+# How many subsets of an owner's edits are cases of their own where a row depends on other owners.
+FEWER_SUBSETS = 16
 
 # The status of an edit, as in `reductions.py`; `KEPT` is an excluded one.
 FREE, MADE, KEPT = range(3)
@@ -68,7 +68,7 @@ class Bounding:
         # The scores are bounded beside their differences: the largest says how much room rounding needs.
         combined = np.concatenate([pairs, np.eye(pairs.shape[1])])
         layout, units = units_of(prepared(out, combined), row, present, edit_of, num_edits, changes)
-        self.every = every
+        self.every, self.hops = every, _hops(units, num_edits)
         self.work = np.empty((NUM_WORK, len(layout.start)))
         self.work[BASE] = layout.start
         deletes = np.ones(num_edits, dtype=bool)
@@ -103,7 +103,8 @@ class ProgramSieve(Sieve):
 
     Args:
         bounding: the bounds; nothing else may use them until the search is done.
-        order: the edits in the order in which they are decided.
+        order: the edits, the most promising first. They are decided in this order, but where many may be made, those
+            nearest to the target come first: others are then often cut off, and it is known early what arrives there.
         costs: what each of these costs, in this order.
         size: how many edits a set has at most.
         limit: what a set costs at most.
@@ -121,6 +122,9 @@ class ProgramSieve(Sieve):
     ) -> None:
         self._bounding, self._size, self._limit, self._needed = bounding, size, limit, needed
         bounding._begin(order)
+        if size > MOST_TOLD_APART:
+            nearest = np.argsort(bounding.hops[order], kind="stable")
+            order, costs = order[nearest], costs[nearest]
         t, f = bounding.t, bounding.f
         t[tables.NUM_ORDER] = len(order)
         t[t[tables.ORDER] : t[tables.ORDER] + len(order)] = order
@@ -145,6 +149,39 @@ class ProgramSieve(Sieve):
         )
 
 
+def _hops(units: Units, num_edits: int) -> NDArray[np.int64]:
+    """How far the nearest owner of each edit is from the target: by how many owners its rows are read in turn."""
+    readers = np.repeat(np.arange(len(units.unit_owner)), np.diff(units.reads_from))
+    steps = (units.unit_owner[readers] != units.unit_owner[units.reads]).astype(np.int64)
+    far = len(units.unit_owner)
+    of_unit = np.full(far, far)
+    of_unit[units.last] = 0
+    for _ in range(far):
+        before = of_unit.copy()
+        np.minimum.at(of_unit, units.reads, of_unit[readers] + steps)
+        if np.array_equal(before, of_unit):
+            break
+    of_owner, of_edit = np.full(len(units.edits_from) - 1, far), np.full(num_edits, far)
+    np.minimum.at(of_owner, units.unit_owner, of_unit)
+    np.minimum.at(of_edit, np.repeat(np.arange(num_edits), np.diff(units.owners_from)), of_owner[units.owners])
+    return of_edit
+
+
+def _subsets(units: Units, most: int) -> NDArray[np.int64]:
+    """How many subsets of its owner's edits are cases of each unit, at most.
+
+    They tell most at the target, whose rows are computed once; those of others that are not exact take long.
+    """
+    subsets, unit = np.where(units.exact, most, FEWER_SUBSETS), units.last
+    while True:
+        subsets[unit] = most
+        read = np.unique(units.reads[units.reads_from[unit] : units.reads_from[unit + 1]])
+        if len(read) != 1:
+            return subsets
+        # The output is a copy of the target's row.
+        unit = int(read[0])
+
+
 def _room(length: int, candidates: int) -> Found:
     """Room for prefixes of so many edits, and for so many candidates."""
     from butfor.oracle.program.bounding.search import Found
@@ -159,10 +196,11 @@ def _packed(
     layout: Layout, units: Units, deletes: NDArray[np.bool_], changes: Changes
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """All tables, and room for what is computed."""
-    from butfor.oracle.program.bounding.cases import MOST_CONES
+    from butfor.oracle.program.bounding.cases import MOST_CONES, MOST_SUBSETS
 
     flat, pack = layout.flat, tables.Packer()
-    kept, num_kept = _room_for_falls(layout, units)
+    room = Room.of(layout, units)
+    given_from, given_at, given_edit = lists(room.of_row, len(units.steps), room.hull, room.edit)
     edits, entries, count = len(deletes), layout.num_entries + 1, len(units.unit_owner)
     owned = int(np.diff(units.edits_from).max(initial=0)) + 1
     for name, number in (
@@ -186,7 +224,9 @@ def _packed(
         (tables.OWNERS_FROM, units.owners_from), (tables.OWNERS, units.owners),
         (tables.COUNT_FROM, units.count_from), (tables.COUNT_EDITS, units.count_edits),
         (tables.COUNTS, units.counts), (tables.EDIT_OF, units.edit_of), (tables.PRESENT, units.present),
-        (tables.DELETES, deletes), (tables.KEPT_FALLS, kept),
+        (tables.DELETES, deletes), (tables.KEPT_FALLS, room.falls), (tables.GIVEN, room.given),
+        (tables.GIVEN_FROM, given_from), (tables.GIVEN_AT, given_at), (tables.GIVEN_EDIT, given_edit),
+        (tables.DEPENDS, units.depends), (tables.SUBSETS, _subsets(units, MOST_SUBSETS)),
         (tables.CHANGE_FROM, units.change_from), (tables.CHANGE_EDIT, changes.edit[units.changes]),
         (tables.CHANGE_FEATURE, changes.feature[units.changes]), (tables.STATUS, np.full(edits, KEPT)),
         (tables.TOUCHED, np.zeros(len(units.edits_from) - 1)), (tables.COMPUTED, np.full(count, -1)),
@@ -201,35 +241,16 @@ def _packed(
         (tables.PARAMETER, flat.parameters), (tables.MATRIX, flat.matrices), (tables.EFFECT, np.empty(owned)),
         (tables.FALL, np.empty(LEVELS * entries)), (tables.WEIGHT, np.empty(4 * entries)),
         (tables.VALUE, np.empty(2 * entries)), (tables.COST, np.empty(edits)),
-        (tables.ROOM_FOR_FALLS, np.zeros(num_kept)),
+        (tables.ROOM_FOR_FALLS, np.zeros(room.falls_size)), (tables.ROOM_FOR_GIVEN, np.zeros(room.given_size)),
         (tables.CHANGE_BEFORE, changes.before[units.changes]), (tables.CHANGE_AFTER, changes.after[units.changes]),
         (tables.CHEAPEST, np.empty(edits + 2)),
     ):  # fmt: skip
         pack.floats(name, floats)
     t, f = pack.packed()
-    start = t[tables.KEPT_FALLS]
-    t[start : start + len(kept)] += np.where(kept >= 0, t[tables.ROOM_FOR_FALLS], 0)
+    for name, begin, size in (
+        (tables.KEPT_FALLS, tables.ROOM_FOR_FALLS, len(room.falls)),
+        (tables.GIVEN, tables.ROOM_FOR_GIVEN, len(room.given)), (tables.GIVEN_AT, tables.ROOM_FOR_GIVEN, len(given_at)),
+    ):  # fmt: skip
+        places = t[t[name] : t[name] + size]
+        places[places >= 0] += t[begin]
     return t, f
-
-
-def _room_for_falls(layout: Layout, units: Units) -> tuple[NDArray[np.int64], int]:
-    """For each entry of a sum, where it is kept by how much it can fall or rise (-1 for nowhere), and the room for all.
-
-    Only of an entry that is a row of another owner, without a factor, is this the same in all cases.
-    """
-    flat, size = layout.flat, 0
-    kept = np.full(layout.num_entries + 1, -1)
-    for step in np.flatnonzero((flat.kind == REDUCE) & (flat.code <= SHARE) & (flat.arity == 1)):
-        source, value = int(flat.inputs[step, 0]), int(flat.out[step])
-        if flat.first[source] < 0:
-            continue
-        places = flat.tables[step]
-        count = int(flat.table[places[ARRIVING] + flat.rows[value]])
-        entries = flat.table[places[ARRIVAL] : places[ARRIVAL] + count]
-        senders = units.owner[flat.first[source] + flat.table[places[SOURCE] + entries]]
-        receivers = units.owner[flat.first[value] + flat.table[places[RECEIVER] + entries]]
-        across = entries[(senders != receivers) & (receivers >= 0)]
-        room = 2 * (LEVELS - 1) * int(flat.width[value])
-        kept[places[VISIT] + across] = size + room * np.arange(len(across))
-        size += room * len(across)
-    return (kept, size) if size <= MOST_KEPT else (np.full_like(kept, -1), 0)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from butfor.oracle.program.bounding.reductions import factor, is_there, most_lost
+from butfor.oracle.program.bounding.extremes import most_lost
+from butfor.oracle.program.bounding.reductions import factor, is_there
 from butfor.oracle.program.bounding.rows import BASE, HIGH, LOW, USUAL_HIGH, USUAL_LOW, read
 from butfor.oracle.program.bounding.selection import largest, smallest_of_some
 from butfor.oracle.program.bounding.tables import (

@@ -55,7 +55,14 @@ CHANGE_BEFORE, CHANGE_AFTER = range(78, 80)
 KEPT_FALLS, ROOM_FOR_FALLS = range(80, 82)
 # The output has differences of scores (`OUT_WIDTH`), and behind them so many scores.
 NUM_SCORES = 82
-NUM_NAMES = 83
+# For each entry of a reduction, where in `f` the hulls of its row are that hold if the entry is there (-1 for nowhere);
+# for each computed row, these places for all that read it, and the edit that deletes the entry; and the room for that.
+GIVEN, GIVEN_FROM, GIVEN_AT, GIVEN_EDIT, ROOM_FOR_GIVEN = range(83, 88)
+# Whether a row depends on rows of other owners.
+DEPENDS = 88
+# How many subsets of its owner's edits are cases of a unit, at most.
+SUBSETS = 89
+NUM_NAMES = 90
 
 # One more kind of step than `flat` has: features that edits set.
 FEATURES = 7
