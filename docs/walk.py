@@ -2,7 +2,7 @@
 
     python docs/walk.py
 
-Trains the paper's GCN on Tree-Cycles and BA-Shapes, opens the explorer in Chromium, clicks, and takes pictures.
+Takes the example and trains the paper's GCN on BA-Shapes, opens the explorer in Chromium, clicks, and takes pictures.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ def shot(page: Page, name: str) -> None:
 
 def cycle(browser: Browser) -> None:
     """A node of a six-cycle: one edge by hand, then the fewest, then the next set, then one protected."""
-    data = butfor.datasets.tree_cycles(seed=7)
-    model, _ = butfor.models.trained_gcn(data, seed=7)
+    model, data = butfor.example()
     with Server(explorer_of(model, data, 597, title="Tree-Cycles")) as server:
         page = opened(browser, server)
         shot(page, "1-target")
