@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.server
 import json
 import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -111,16 +110,22 @@ def test_who_goes_elsewhere_gives_the_search_up(serve: Callable[..., Page]) -> N
     explorer = node_explorer()
     page = serve(explorer)
 
-    def slowly(route: Route) -> None:
-        if (route.request.post_data_json or {}).get("verb") == "search":
-            time.sleep(0.5)
-        route.continue_()
+    held: list[Route] = []
 
-    page.route("**/api", slowly)
+    def hold(route: Route) -> None:
+        """The search is asked for, and its number is long in coming."""
+        begins = (route.request.post_data_json or {}).get("verb") == "search"
+        if begins:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/api", hold)
     page.get_by_role("button", name="Find the smallest").click()
     page.locator(".chooser input").fill("1")
-    page.get_by_role("button", name="Show").click()
+    page.get_by_role("button", name="Show", exact=True).click()
     expect(page.locator(".said")).to_contain_text("Node 1 is predicted")
+    held.pop().continue_()
     page.wait_for_timeout(1000)
     assert message(page) == ""
     assert edits(page) == []
