@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
+
+from butfor.pages.server import Server
+from explorer_pages import idle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from playwright.sync_api import Browser, BrowserContext, Page, Request
+
+    from butfor.pages.explorer import Explorer
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = [
@@ -71,3 +76,20 @@ def visit(browser: Browser, complaints: list[str]) -> Iterator[Callable[..., Pag
     yield open_page
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def serve(visit: Callable[..., Page]) -> Iterator[Callable[..., Page]]:
+    """Opens the page of an explorer, and waits for its first view."""
+    servers: list[Server] = []
+
+    def opened(explorer: Explorer, **options: Any) -> Page:
+        servers.append(Server(explorer))
+        page = visit(servers[-1].url, **options)
+        expect(page.locator(".said")).not_to_be_empty()
+        idle(page)
+        return page
+
+    yield opened
+    for server in servers:
+        server.close()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
+
 import pytest
 
 import butfor
@@ -22,6 +25,9 @@ def test_the_page_is_opened_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_waiting_ends_with_an_interrupt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also in a script that has imported IPython, as packages for notebooks do."""
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
+
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -29,6 +35,11 @@ def test_waiting_ends_with_an_interrupt(monkeypatch: pytest.MonkeyPatch, capsys:
     with pytest.raises(KeyboardInterrupt):
         butfor.explore(*random_problem(3), browser=False)
     assert "Ctrl-C ends it" in capsys.readouterr().err
+
+
+def test_a_notebook_is_not_kept_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=object))
+    butfor.explore(*random_problem(3), browser=False).close()
 
 
 def test_the_task_follows_from_the_target() -> None:

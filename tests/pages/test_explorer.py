@@ -259,6 +259,16 @@ def test_more_edits_than_a_page_can_show_are_refused(monkeypatch: pytest.MonkeyP
         explorer.answer("target", {"target": 0})
 
 
+def test_edges_may_come_anywhere_only_among_few_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All pairs are looked through: around a hub that would take for ever."""
+    explorer = node_explorer()
+    monkeypatch.setattr("butfor.pages.explorer.MOST_NEAR", 3)
+    for verb in ("target", "search"):
+        with pytest.raises(InputError, match=r"nodes are within 2 hops of this target; .* any two of 3 at most"):
+            explorer.answer(verb, {"target": 0, "rules": {"add": {"hops": 2}}})
+    assert explorer.answer("target", {"target": 0})["edits"]
+
+
 @pytest.mark.parametrize("broken", [float("nan"), float("inf")])
 def test_a_model_that_says_no_numbers_after_edits_predicts_nothing(broken: float) -> None:
     class Breaking(torch.nn.Module):

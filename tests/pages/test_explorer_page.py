@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
@@ -19,75 +19,20 @@ from butfor.pages.explore import explorer_of
 from butfor.pages.server import Server
 from butfor.pages.widget import answer_message
 from butfor.testing import random_problem
+from explorer_pages import edge_of, edits, find, idle, node_of, open_panel, said, there
 from explorers import graphs_explorer, link_explorer, node_explorer, typed_explorer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Page
 
     from butfor.pages.explorer import Explorer
 
 pytestmark = pytest.mark.browser
 # The first view loads kernels, and machines are busy.
 expect.set_options(timeout=60_000)
-
-
-@pytest.fixture
-def serve(visit: Callable[..., Page]) -> Iterator[Callable[..., Page]]:
-    """Opens the page of an explorer, and waits for its first view."""
-    servers: list[Server] = []
-
-    def opened(explorer: Explorer, **options: Any) -> Page:
-        servers.append(Server(explorer))
-        page = visit(servers[-1].url, **options)
-        expect(page.locator(".said")).not_to_be_empty()
-        idle(page)
-        return page
-
-    yield opened
-    for server in servers:
-        server.close()
-
-
-def idle(page: Page) -> None:
-    """Wait until all is answered."""
-    expect(page.locator(".explorer:not([aria-busy])")).to_be_visible()
-
-
-def said(page: Page) -> str:
-    idle(page)
-    return page.locator(".said").inner_text()
-
-
-def edits(page: Page) -> list[str]:
-    idle(page)
-    return [item.inner_text().removesuffix("✕").strip() for item in page.locator("ul.edits li:not(.none)").all()]
-
-
-def open_panel(page: Page, title: str) -> None:
-    page.locator("summary", has_text=title).click()
-
-
-def there(page: Page, number: int) -> Locator:
-    return page.locator("input[aria-label$='is there']").nth(number)
-
-
-def edge_of(page: Page, name: str) -> Locator:
-    """The line of an edge in the picture."""
-    return page.locator(".drawing .edge", has=page.locator(f"title:text-is('{name}')")).locator(".hit")
-
-
-def node_of(page: Page, label: str) -> Locator:
-    return page.locator(".drawing .node", has=page.locator("title", has_text=f"{label}:")).first
-
-
-def find(page: Page) -> str:
-    """Find the smallest; what is then said."""
-    page.get_by_role("button", name="Find the smallest").click()
-    page.wait_for_selector(".answer .verdict")
-    return page.locator(".answer").inner_text()
 
 
 def test_a_clicked_edge_goes_and_the_prediction_follows(serve: Callable[..., Page]) -> None:

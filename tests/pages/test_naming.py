@@ -11,7 +11,7 @@ import butfor
 from butfor.errors import InputError
 from butfor.pages.explore import explorer_of
 from butfor.testing import random_problem
-from explorers import graphs_explorer, link_explorer, node_explorer, typed_explorer
+from explorers import LinkModel, graphs_explorer, link_explorer, node_explorer, typed_explorer
 
 if TYPE_CHECKING:
     from butfor.pages.naming import Naming
@@ -57,6 +57,23 @@ def test_links_by_two_nodes() -> None:
     for wrong in ("3", "3 9 4", "3 99", [3], 3, None):
         with pytest.raises(InputError):
             naming.read(wrong)
+
+
+def test_what_is_typed_for_a_target_is_read_as_that_target() -> None:
+    """Also where ids have spaces, of which a link has two."""
+    model, data = random_problem(3, nodes=4)
+    data.node_ids = ["ann lee", "bob", "carl 2", "7"]
+    links = explorer_of(LinkModel(model), data, butfor.Pair(0, 2), goal=butfor.Goal(threshold=0.0)).naming
+    assert links.typed(butfor.Pair(0, 2)) == "ann lee, carl 2"
+    for naming, targets in (
+        (links, [butfor.Pair(0, 2), butfor.Pair(3, 1)]),
+        (named(), range(6)),
+        (node_explorer().naming, [0, 11]),
+        (graphs_explorer().naming, [0, 2]),
+        (typed_explorer().naming, [0, 3]),
+    ):
+        for target in targets:
+            assert naming.read(naming.typed(target)) == target
 
 
 def test_graphs_by_their_numbers() -> None:

@@ -58,10 +58,16 @@ def explore(
     server = Server(explorer_of(model, data, target, title, **settings), port)
     if browser:
         webbrowser.open(server.url)
-    if not hasattr(sys, "ps1") and "IPython" not in sys.modules if wait is None else wait:
+    if not _somebody_types() if wait is None else wait:
         print(f"The explorer is at {server.url} (Ctrl-C ends it)", file=sys.stderr)
         server.wait()
     return server
+
+
+def _somebody_types() -> bool:
+    """Whether this is a prompt or a notebook; that a script has imported IPython does not make it one."""
+    ipython = sys.modules.get("IPython")
+    return hasattr(sys, "ps1") or (ipython is not None and ipython.get_ipython() is not None)
 
 
 def explorer_of(

@@ -39,8 +39,8 @@ LONGEST = 3600.0
 SUGGESTED = 12
 # The page shows up to this many edits of a target, and its rules name up to so many edges and values.
 MOST_EDITS, MOST_EDGES, MOST_VALUES = 20_000, 1_000, 100
-# How far from a target the page may let edges be added anywhere.
-MOST_HOPS = 2
+# How far from a target the page may let edges come anywhere, and among how many nodes: all pairs are looked through.
+MOST_HOPS, MOST_NEAR = 2, 1_000
 
 Kept = TypeVar("Kept")
 
@@ -146,6 +146,7 @@ class Explorer:
         target = self.naming.read(body.get("target"))
         seconds = number(body.get("seconds", LONGEST), "seconds", 0.01, LONGEST)
         method = Exact(all_smallest=flag(body.get("all", True), "all"))
+        self._view(target, body)  # what cannot be shown is not searched either
         session = self._session(target, body)
         asked = None if isinstance(self.subject, Graphs) else target
 
@@ -177,6 +178,7 @@ class Explorer:
         key = json.dumps([self.naming.plain(target), body.get("rules"), body.get("goal")], sort_keys=True)
 
         def made() -> View:
+            self._check_near(target, body)
             problem = session.problem(asked)
             if len(problem.edits) > MOST_EDITS:
                 raise InputError(
@@ -186,6 +188,19 @@ class Explorer:
             return View(problem, replace(session._context, predictor=None))
 
         return self._kept(self._views, VIEWS, key, made)
+
+    def _check_near(self, target: Any, body: Mapping[str, Any]) -> None:
+        """Refuse to join any two of more nodes than can be looked through while somebody waits."""
+        rules = body.get("rules") or {}
+        if not isinstance(rules.get("add"), dict):
+            return
+        near = self._view(target, {**body, "rules": {**rules, "add": None}}).problem.edits.neighbourhood
+        hops = rules["add"]["hops"]
+        if (close := int((near.distance <= hops).sum())) > MOST_NEAR:
+            raise InputError(
+                f"{close:,} nodes are within {hops} hops of this target; the page lets edges come between any two of "
+                f"{MOST_NEAR:,} at most"
+            )
 
     def _kept(self, known: OrderedDict[str, Kept], most: int, key: str, made: Callable[[], Kept]) -> Kept:
         """What was made for this key before, or made now; what was not used for longest is given up."""

@@ -1,5 +1,5 @@
 // The parts of the explorer beside the picture. Each has an element, and is told what to show.
-import { h, count, predicted, put, short } from "../elements.js";
+import { h, count, predicted, put } from "../elements.js";
 import { keyOf } from "./state.js";
 
 // The most probable classes are listed up to this many.
@@ -121,10 +121,9 @@ export class EdgesPanel {
     const near = (line) => view.ends(line).reduce((sum, node) => sum + view.distance[node], 0);
     lines.sort((a, b) => near(a) - near(b) || a - b);
     const guarded = new Set(state.rules.protected.map(keyOf));
-    const priced = new Map(state.rules.costs.map(([edge, cost]) => [keyOf(edge), cost]));
     put(this.body, lines.slice(0, LISTED).map((line) => {
       const key = keyOf(view.lines.edge[line]);
-      return this.row(line, key, numbers.has(view.lines.edit[line]), guarded.has(key), priced.get(key));
+      return this.row(line, key, numbers.has(view.lines.edit[line]), guarded.has(key));
     }));
     const hidden = view.scene.all[1] - view.intact().length;
     put(
@@ -134,7 +133,7 @@ export class EdgesPanel {
     );
   }
 
-  row(line, key, deleted, guarded, price) {
+  row(line, key, deleted, guarded) {
     const { view, act } = this;
     const [number, name] = [view.lines.edit[line], view.lineName(line)];
     const fixed = number < 0;
@@ -143,9 +142,11 @@ export class EdgesPanel {
     });
     const there = check("there", fixed || !deleted, fixed, () => act.toggle(number));
     const guard = check("protected", fixed || guarded, fixed && !guarded, () => act.protect(line));
+    // Edges that go together cost what the rules say of all of them.
+    const together = !fixed && view.edits[number].length > 1;
     const cost = h("input", {
       type: "number", min: 0.01, step: "any", class: "cost", "data-key": `cost ${key}`,
-      "aria-label": `Cost of deleting ${name}`, value: price ?? (fixed ? "" : short(view.costs[number])), disabled: fixed,
+      "aria-label": `Cost of deleting ${name}`, value: fixed ? "" : view.costs[number], disabled: fixed || together,
       change: () => act.price(line, cost.value),
     });
     return h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, there), h("td", {}, guard), h("td", {}, cost));
