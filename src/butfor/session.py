@@ -209,7 +209,7 @@ class Session:
     ) -> ResultList:
         """The results of a list of targets, in their order."""
         one_by_one = len(targets) == 1 and chosen_executor(where.get("jobs", 1), where.get("executor")) is None
-        with live_line(progress and one_by_one and where.get("listener") is None) as line:
+        with live_line(progress is True and one_by_one and where.get("listener") is None) as line:
             where = where if line is None else {**where, "listener": line}
             stream = self.stream(targets, method, budget=budget, seed=seed, **where)
             results = dict(shown(stream, len(targets), progress if line is None else False))

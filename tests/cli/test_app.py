@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+import butfor
 from butfor.cli import main
 from butfor.cli.app import COMMANDS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cli_folders import Refused
 
 Capture = pytest.CaptureFixture[str]
@@ -29,7 +35,7 @@ def test_help_and_version(capsys: Capture) -> None:
     assert all(name in out for name in COMMANDS)
     assert "Examples:" in out
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out == "0.1.0\n"
+    assert capsys.readouterr().out == f"{butfor.__version__}\n"
 
 
 @pytest.mark.parametrize(
@@ -59,3 +65,19 @@ def test_help_and_version(capsys: Capture) -> None:
 )
 def test_what_cannot_be_parsed(refused: Refused, argv: list[str], message: str) -> None:
     refused(argv, message)
+
+
+RUN = [sys.executable, "-c", "import sys; from butfor.cli import main; sys.exit(main())"]
+
+
+def test_completion_is_installed_for_the_shell(tmp_path: Path) -> None:
+    home = {**os.environ, "HOME": str(tmp_path), "SHELL": "/bin/bash", "XDG_DATA_HOME": str(tmp_path / "share")}
+    done = subprocess.run(
+        [*RUN, "--install-completion", "--shell", "bash"], env=home, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    (script,) = [path for path in tmp_path.rglob("*") if path.is_file() and path.name == "butfor"]
+    text = script.read_text()
+    for command in ("explain", "report", "explore", "--checkpoint"):
+        assert command in text
+    subprocess.run(["bash", "-n", str(script)], check=True)

@@ -76,7 +76,8 @@ class ExtendingOracle(Oracle):
         if len(close):
             rows = np.searchsorted(pointers, close, side="right") - 1
             sets = np.concatenate([prefixes[rows], candidates[close, None]], axis=1)
-            logits[close] = self.general.logits([(edits, sets)])[0]
+            # One by one, as they will be verified: in a batch, a processor may round a row otherwise.
+            logits[close] = torch.cat([self.general.logits([(edits, one[None])])[0] for one in sets])
         return logits
 
     def _values(
