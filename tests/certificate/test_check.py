@@ -270,6 +270,7 @@ class Sorted(Waves):
         return self.inner(x, edge_index).sort(dim=-1).values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "why"), [(Waves, "computes a function"), (Sorted, "cannot be bounded")], ids=["function", "trace"]
 )
@@ -316,6 +317,7 @@ class Link(Waves):
         return (first * second).sum(-1)
 
 
+@pytest.mark.slow
 def test_whole_graphs_and_links() -> None:
     confirmed = 0
     for seed in range(4):

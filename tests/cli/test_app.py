@@ -70,6 +70,7 @@ def test_what_cannot_be_parsed(refused: Refused, argv: list[str], message: str) 
 RUN = [sys.executable, "-c", "import sys; from butfor.cli import main; sys.exit(main())"]
 
 
+@pytest.mark.slow
 def test_completion_is_installed_for_the_shell(tmp_path: Path) -> None:
     home = {**os.environ, "HOME": str(tmp_path), "SHELL": "/bin/bash", "XDG_DATA_HOME": str(tmp_path / "share")}
     done = subprocess.run(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page, Route
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 def untick(page: Page, number: int) -> None:

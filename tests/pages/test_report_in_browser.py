@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Visit = Callable[..., Page]
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PHONE = {"viewport": {"width": 390, "height": 844}}
 SVG = "{http://www.w3.org/2000/svg}"
