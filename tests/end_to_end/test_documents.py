@@ -127,7 +127,7 @@ def test_signs_on_the_support_page_are_those_of_its_benchmark() -> None:
     headings, _, *rows = re.findall(r"^\|.*\|$", page, flags=re.MULTILINE)
     columns = [heading.strip() for heading in headings.strip("|").split("|")[3:]]
     lacking = [name for name in support["METHODS"] if name not in columns]
-    assert not lacking, f"docs/support.md lacks {', '.join(lacking)}; run python -m benchmarks.support --write"
+    assert not lacking, f"docs/results/support.md lacks {', '.join(lacking)}; run python -m benchmarks.support --write"
     assert columns == list(support["METHODS"])
     cells = [row.strip("|").split("|")[3:] for row in rows]
     assert all(len(signs) == len(columns) for signs in cells)
