@@ -40,7 +40,7 @@ bench: $(STAMP)
 
 # The site, in site/index.html: tutorials are run, examples of the reference shown; a broken link is an error.
 docs: .venv/.docs
-	$(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 .venv/.docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
