@@ -144,11 +144,21 @@ def explain(
         ModelError: the model does not fit the graph or the method.
         InputError: a target is not in the graph, or an argument makes no sense.
 
-    Example:
+    Examples:
         >>> import butfor
-        >>> data = butfor.datasets.tree_cycles(seed=0)
-        >>> model, training = butfor.models.trained_gcn(data)
-        >>> print(butfor.explain(model, data, 600))
+        >>> model, data = butfor.example()
+        >>> print(butfor.explain(model, data, 597))
+        Node 597 is predicted 'motif' (0.85). But for this 1 of its 14 edges it would be 'base' (0.54): 596–597.
+        >>> space = butfor.EditSpace(protected=[(596, 597)])
+        >>> print(butfor.explain(model, data, 597, space=space))
+        Node 597 is predicted 'motif' (0.85). But for these 2 of its 14 edges it would be 'base' (0.73):
+            595–596, 598–599.
+        >>> butfor.explain(model, data, [600, 605, 606], butfor.Greedy())
+        <3 results: 3 optimal>
+        >>> butfor.explain(model, data, 9999)
+        Traceback (most recent call last):
+            ...
+        butfor.errors.InputError: node 9999 is not in this graph (0 to 870)
     """
     check_settings(method=method, goal=goal, space=space, budget=budget, otherwise=otherwise)
     check_whole(seed, "seed", 0)
@@ -226,13 +236,14 @@ def prepare(
         ModelError: the model does not fit the graph.
         InputError: an argument makes no sense.
 
-    Example:
+    Examples:
         >>> import butfor
-        >>> data = butfor.datasets.tree_cycles(seed=0)
-        >>> model, training = butfor.models.trained_gcn(data)
+        >>> model, data = butfor.example()
         >>> session = butfor.prepare(model, data)
-        >>> quick = session.explain(data.test_mask, butfor.Greedy())
-        >>> proved = session.explain(data.test_mask, butfor.Exact())
+        >>> session.explain([597, 600, 605], butfor.Greedy())
+        <3 results: 3 optimal>
+        >>> session.explain([597, 600, 605], butfor.Exact())
+        <3 results: 3 optimal>
     """
     if task not in ("node", "link", "graph"):
         raise InputError(f"task is {task!r}; give 'node', 'link' or 'graph'")

@@ -73,13 +73,20 @@ class Session:
         otherwise: the same with another edit space, which is searched for targets without an answer; None if it is not.
         max_edges: a target whose neighbourhood has more edges is not searched.
 
-    Example:
+    Examples:
         >>> import butfor
-        >>> data = butfor.datasets.tree_cycles(seed=0)
-        >>> model, training = butfor.models.trained_gcn(data)
+        >>> model, data = butfor.example()
         >>> session = butfor.prepare(model, data)
-        >>> for method in (butfor.Greedy(), butfor.Exact()):
-        ...     print(session.explain(600, method))
+        >>> for method in (butfor.Greedy(), butfor.Exact(all_smallest=True)):
+        ...     print(repr(session.explain(605, method)))
+        <Counterfactual of node 605: optimal, 2 edits, 'motif' → 'base'>
+        <Counterfactual of node 605: optimal, 2 edits, 'motif' → 'base'>
+        >>> wanted = session.asking(goal=butfor.Goal(probability=0.9))
+        >>> print(wanted.explain(605))
+        Node 605 is predicted 'motif' (0.93). No allowed edits reach the goal (any other class, with a
+            probability of at least 0.9); this is proved.
+        >>> {position: result.size for position, result in session.stream([597, 605])}
+        {0: 1, 1: 2}
     """
 
     graph: Graph
@@ -386,7 +393,26 @@ def check_settings(
 
 
 class Explainer:
-    """The former `Session`, which knew only one method; use `butfor.prepare`."""
+    """The former `Session`, which knew only one method; use `butfor.prepare`.
+
+    Args:
+        session: the model and the graph.
+        method: how to search; by default `Exact`.
+        budget: what may be spent on each target.
+        seed: for methods that draw random numbers.
+
+    Examples:
+        >>> import warnings
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> with warnings.catch_warnings(record=True) as told:
+        ...     warnings.simplefilter("always")
+        ...     explainer = butfor.Explainer.of(model, data)
+        >>> print(told[0].message)
+        Explainer.of(...) is now butfor.prepare(...)
+        >>> explainer.one(597)
+        <Counterfactual of node 597: optimal, 1 edit, 'motif' → 'base'>
+    """
 
     def __init__(self, session: Session, method: Method | None, budget: Budget | None, seed: int) -> None:
         self.graph, self.predictor = session.graph, session.predictor

@@ -78,6 +78,13 @@ class PRBCD(Method):
     References:
         Geisler, Schmidt, Şirin, Zügner, Bojchevski, Günnemann: Robustness of Graph Neural Networks at Scale.
         NeurIPS 2021. Algorithm 1.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> cf = butfor.explain(model, data, 605, butfor.PRBCD(epochs=20))
+        >>> print(cf.status, cf.size, cf.lower_bound)
+        found 2 1.0
     """
 
     block_size: int = 10_000
@@ -135,6 +142,13 @@ class GRBCD(Method):
     References:
         Geisler, Schmidt, Şirin, Zügner, Bojchevski, Günnemann: Robustness of Graph Neural Networks at Scale.
         NeurIPS 2021. Algorithm 2.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> cf = butfor.explain(model, data, 605, butfor.GRBCD())
+        >>> print(cf.status, cf.size, cf.lower_bound)
+        found 2 1.0
     """
 
     block_size: int = 10_000

@@ -71,6 +71,16 @@ class Exact(Method):
         certificate: write the proof down, so that anyone can check it. This is done after the search, and takes at most
             the seconds of the budget once more, or 20 where it has no limit in seconds.
         tuning: numbers that make the search quicker or slower; the answer does not depend on them.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> cf = butfor.explain(model, data, 605, butfor.Exact(all_smallest=True))
+        >>> print(cf.status, cf.size, 1 + len(cf.alternatives))  # six sets of two edges do it
+        optimal 2 6
+        >>> edge, share = cf.necessity[0]
+        >>> edge.edge, round(share, 2)  # this edge is in a third of them
+        ((601, 602), 0.33)
     """
 
     all_smallest: bool = False

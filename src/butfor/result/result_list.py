@@ -20,12 +20,16 @@ __all__ = ["ResultList"]
 class ResultList(list[Counterfactual]):
     """A list of results that shows itself as a table in a notebook, and can become one or a file.
 
-    Example:
+    Examples:
         >>> import butfor
-        >>> data = butfor.datasets.tree_cycles(seed=0)
-        >>> model, training = butfor.models.trained_gcn(data)
-        >>> results = butfor.explain(model, data, [600, 601, 602])
-        >>> table = results.to_frame()
+        >>> model, data = butfor.example()
+        >>> results = butfor.explain(model, data, [600, 605, 606])
+        >>> results
+        <3 results: 3 optimal>
+        >>> results[1].size
+        2
+        >>> results.to_frame().select("target", "status", "size", "after").rows()
+        [(600, 'optimal', 1, 'base'), (605, 'optimal', 2, 'base'), (606, 'optimal', 1, 'base')]
         >>> results.save("results.jsonl")
     """
 
