@@ -233,7 +233,17 @@ class Session:
         jobs: int = 1,
         executor: Executor | None = None,
     ) -> Iterator[tuple[int, Counterfactual]]:
-        """Results as they are found, each with the position of its target in ``targets``."""
+        """Results as they are found, each with the position of its target in ``targets``.
+
+        Args:
+            targets: nodes or pairs; in a session about a whole graph, None.
+            method: how to search; by default `Exact`.
+            budget: what may be spent on each target.
+            seed: for methods that draw random numbers.
+            listener: is told how each search gets on, and may end it; in this process only.
+            jobs: in how many processes to search.
+            executor: where to search instead, such as ``butfor.Ray()``.
+        """
         check_settings(method=method, budget=budget, listener=listener)
         check_whole(seed, "seed", 0)
         targets = list(targets)
@@ -282,6 +292,10 @@ class Session:
     def asking(self, goal: Goal | None = None, space: EditSpace | None = None) -> Session:
         """Another question about the same model and graph, which are not looked at again; what is not given stays.
 
+        Args:
+            goal: what counts as another prediction.
+            space: which edits are allowed, at what cost.
+
         Raises:
             InputError: the goal or a rule does not fit the model or the graph.
         """
@@ -311,11 +325,19 @@ class Session:
         return replace(result, _context=self._context)
 
     def problem(self, target: Target = None, *, seed: int = 0) -> Problem:
-        """The problem of one target, as methods get it."""
+        """The problem of one target, as methods get it.
+
+        Args:
+            target: a node, a pair or, in a session about a whole graph, nothing.
+            seed: for methods that draw random numbers.
+        """
         return self.builder.build(self._key(target), seed)
 
     def check(self, certificate: Certificate) -> Checked:
         """Confirm a proof about a target of this session: `butfor.certificate.check` says what that means.
+
+        Args:
+            certificate: that of a result of ``Exact(certificate=True)``, or one of `read_certificates`.
 
         Raises:
             Refused: saying what is wrong with it.

@@ -46,6 +46,15 @@ def test_every_public_name_is_on_one_page() -> None:
     assert sorted(described) == sorted(public_names())
 
 
+def test_members_that_a_page_lists_are_there() -> None:
+    text = "\n".join(page.read_text() for page in PAGES.glob("*.md"))
+    listed = re.findall(r"^::: (\S+)\n    options:\n      members: \[(.*)\]$", text, flags=re.MULTILINE)
+    assert len(listed) >= 5
+    for name, members in listed:
+        for member in members.split(", "):
+            assert hasattr(public_names()[name], member), f"{name}.{member}"
+
+
 def test_the_map_names_every_page() -> None:
     linked = re.findall(r"\]\((\S+?\.md)\)", (PAGES / "index.md").read_text())
     assert sorted(linked) == sorted(page.name for page in PAGES.glob("*.md") if page.name != "index.md")

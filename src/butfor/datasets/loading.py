@@ -30,13 +30,14 @@ def load_graph(
 
     | path | what is read |
     |---|---|
-    | `.npz` | arrays `edge_index`, `x` and optional ones; see `butfor.datasets.npz` |
-    | `.csv`, `.parquet` | an edge list, with the node table `nodes`; see `butfor.datasets.tables` |
+    | `.npz` | arrays `edge_index`, `x` and optional ones, none of them pickled |
+    | `.csv`, `.parquet` | an edge list (`source`, `target`, …), with the node table `nodes` (`id`, `label`, …) |
     | `.pt` | a PyG `Data` written by `torch.save`, read with `weights_only=True` |
     | a folder | the raw files of a `Planetoid` or `TUDataset`, in it or in its subfolder `raw` |
     | a folder | what `butfor convert` wrote; opened, not read, as `butfor.open_graph` does |
 
-    `register_loader` adds other formats.
+    `register_loader` adds other formats. The columns of tables and the names of arrays are on the page *File formats*
+    of the documentation (``docs/reference/formats.md``).
 
     Args:
         path: the file or folder.

@@ -186,7 +186,12 @@ class Counterfactual:
         return tuple(edit for edit in self.edits if isinstance(edit, Change))
 
     def name(self, node: int, node_type: str | None = None) -> str:
-        """What the graph itself calls a node, as far as this result knows; else its position."""
+        """What the graph itself calls a node, as far as this result knows; else its position.
+
+        Args:
+            node: the position of the node.
+            node_type: in a graph of several node types, its type.
+        """
         known = {(number, *kind): called for number, called, *kind in self.names}
         return known.get((node,) if node_type is None else (node, node_type), str(node))
 
@@ -323,6 +328,9 @@ class Counterfactual:
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Counterfactual:
         """The inverse of `to_dict`; what earlier versions wrote is read too.
+
+        Args:
+            plain: the dictionary, such as a line of a result file.
 
         Raises:
             StoreError: the dictionary is of an unknown schema, or not a counterfactual.

@@ -34,7 +34,10 @@ class ResultList(list[Counterfactual]):
     """
 
     def to_frame(self, kind: str = "polars") -> Any:
-        """A table with one row for each result, of polars or pandas.
+        """A table with one row for each result.
+
+        Args:
+            kind: "polars" or "pandas".
 
         Raises:
             InputError: ``kind`` is neither "polars" nor "pandas", or these are not installed.
@@ -43,6 +46,9 @@ class ResultList(list[Counterfactual]):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the results to a new file (JSON Lines), which `butfor.load_results` reads again.
+
+        Args:
+            path: the file; it must not exist.
 
         Raises:
             StoreError: the file exists or cannot be written, or two results are of the same target.

@@ -61,7 +61,12 @@ class Results(Sequence["Counterfactual"]):
         targets: Iterable[int | tuple[int, int]] | None = None,
         status: Status | str | Iterable[Status | str] | None = None,
     ) -> Results:
-        """Only the results of these targets, or with one of these statuses."""
+        """Only the results of these targets, or with one of these statuses.
+
+        Args:
+            targets: nodes, pairs of nodes or numbers of graphs; by default all.
+            status: one status or several, such as "optimal"; by default all.
+        """
         wanted = [status] if isinstance(status, str) else status
         return replace(
             self,
@@ -101,7 +106,10 @@ class Results(Sequence["Counterfactual"]):
         return next(iter(self), None) is not None
 
     def to_frame(self, kind: str = "polars") -> Any:
-        """A table with one row for each result, of polars or pandas.
+        """A table with one row for each result.
+
+        Args:
+            kind: "polars" or "pandas".
 
         Raises:
             InputError: ``kind`` is neither "polars" nor "pandas", or these are not installed.
