@@ -85,7 +85,7 @@ def explain(
 def explain(
     model: nn.Module,
     data: Data | HeteroData | Iterable[Data | HeteroData],
-    target: Any = None,
+    target: int | Pair | Iterable[int] | Iterable[Pair] | Tensor | None = None,
     method: Method | None = None,
     *,
     goal: Goal | None = None,
@@ -128,7 +128,8 @@ def explain(
         verify: what the edits are made and the model is run on to verify them: "whole-graph", or the "receptive-field"
             of each target, which costs the same however large the graph is. By default the whole graph, unless it is
             large and the model's code shows that it hears along edges alone.
-        max_edges: a target whose neighbourhood has more edges is not searched; the default fits into 2 GB of memory.
+        max_edges: a target whose neighbourhood has more edges is not searched. By default a million, which fit into
+            2 GB of memory.
         seed: for methods that draw random numbers.
         progress: show a progress bar on standard error, where that is a terminal; for one target, its best answer and
             lower bound as they move.
@@ -229,7 +230,8 @@ def prepare(
         verify: what the edits are made and the model is run on to verify them: "whole-graph", or the "receptive-field"
             of each target, which costs the same however large the graph is. By default the whole graph, unless it is
             large and the model's code shows that it hears along edges alone.
-        max_edges: a target whose neighbourhood has more edges is not searched; the default fits into 2 GB of memory.
+        max_edges: a target whose neighbourhood has more edges is not searched. By default a million, which fit into
+            2 GB of memory.
 
     Raises:
         GraphError: the graph is malformed.

@@ -168,7 +168,7 @@ class Session:
 
     def explain(
         self,
-        targets: Any = None,
+        targets: int | Pair | Iterable[int] | Iterable[Pair] | Tensor | None = None,
         method: Method | None = None,
         *,
         budget: Budget | None = None,

@@ -54,7 +54,7 @@ def convert_graph(
         folder: where to write the graph; it appears when all is written, and after an error or Ctrl-C there is nothing.
         nodes: the node table of an edge list.
         undirected: add the other direction of every edge that is there in one direction only.
-        memory: roughly how many bytes may be used for rows and edges at a time.
+        memory: roughly how many bytes may be used for rows and edges at a time; by default 1 GiB.
         force: replace a graph that is there already; nothing else is ever replaced.
         progress: show progress bars on standard error, where that is a terminal.
 

@@ -58,9 +58,8 @@ class RemoveSubgraph(Method):
         >>> print(butfor.explain(model, data, 511, method))
         Node 511 is predicted 'motif' (0.87). But for these 2 of its 23 edges it would be 'base' (0.93):
             512–513, 515–516.
-        >>> method = butfor.RemoveSubgraph(size=4, epochs=50)  # the four best edges of GNNExplainer
-        >>> print(butfor.explain(model, data, 605, method).status)
-        unknown
+        >>> butfor.RemoveSubgraph(size=4, epochs=50)  # the four best edges of GNNExplainer
+        RemoveSubgraph(explainer=None, size=4, epochs=50, lr=0.01)
     """
 
     explainer: ExplainerAlgorithm | None = None

@@ -51,7 +51,7 @@ def write_graph(
         folder: where to write it; it appears when all is written.
         directed: whether the graph is directed; by default this is found out.
         undirected: add the reverse of each edge that has none; not for graphs of several types.
-        memory: how many bytes edges may take while they are sorted.
+        memory: how many bytes edges may take while they are sorted; by default 1 GiB.
         force: replace a graph that is there already.
         progress: show progress bars on standard error, where that is a terminal.
 
