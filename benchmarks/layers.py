@@ -1,7 +1,7 @@
-"""Which of PyG's layers run as programs, found out by trying: the table of docs/layers.md.
+"""Which of PyG's layers run as programs, found out by trying: the table of docs/results/layers.md.
 
     python -m benchmarks.layers              # prints it, in a minute or two
-    python -m benchmarks.layers --write      # also writes it into docs/layers.md, between its markers
+    python -m benchmarks.layers --write      # also writes it into docs/results/layers.md, between its markers
 
 Each layer that PyG exports stands twice, one behind the other, in an untrained model of node classes on a small random
 graph. The problems of all nodes are built as for any question, and the table says which oracle they got. A program is
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from butfor.problem import Problem
     from butfor.session import Session
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "layers.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "layers.md"
 BEGIN, END = "<!-- made by python -m benchmarks.layers --write -->", "<!-- end -->"
 NODES, WIDTH, EDGE_WIDTH, RELATIONS, CLASSES = 12, 8, 3, 2, 3
 CLOSE = 1e-4
@@ -409,7 +409,7 @@ def table() -> str:
 def main() -> None:
     """Print the table and, if asked to, write it into the document."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="also write the table into docs/layers.md")
+    parser.add_argument("--write", action="store_true", help="also write the table into docs/results/layers.md")
     parser.add_argument("--only", nargs="+", choices=LAYERS, metavar="LAYER", help="print the rows of these layers")
     options = parser.parse_args()
     torch.set_num_threads(1)

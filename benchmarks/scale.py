@@ -155,7 +155,7 @@ def measured(folder: Path, part: str, name: str, nodes: int, count: int, evaluat
         "median": float(np.median(after)),
         "mean": float(after.mean()),
         "largest": float(after.max()),
-        "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "rss": resident("VmHWM"),  # `ru_maxrss` would count the process that started this one
         **{status: statuses.count(status) for status in sorted(set(statuses))},
     }
 

@@ -1,7 +1,7 @@
-"""What works with what, found out by trying: the tables of docs/support.md.
+"""What works with what, found out by trying: the tables of docs/results/support.md.
 
     python -m benchmarks.support              # prints them, in a few minutes
-    python -m benchmarks.support --write      # also writes them into docs/support.md, between its markers
+    python -m benchmarks.support --write      # also writes them into docs/results/support.md, between its markers
 
 For every cell, one method explains an untrained model on small random graphs. It tries one target after another, the
 least certain predictions first, until it finds a counterfactual. `SIGNS` says what is printed. Every counterfactual was
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from butfor.methods import Method
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "support.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "support.md"
 BEGIN, END = "<!-- made by python -m benchmarks.support --write -->", "<!-- end -->"
 IN, OUT = 4, 3
 NODES, GRAPHS, TRIES = 9, 4, 12
@@ -443,7 +443,7 @@ def describe(names: list[str], task: Task) -> str:
 def main() -> None:
     """Print the tables and, if asked to, write them into the document."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="also write the tables into docs/support.md")
+    parser.add_argument("--write", action="store_true", help="also write the tables into docs/results/support.md")
     options = parser.parse_args()
     torch.set_num_threads(1)
     made = tables()

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+DOCS = ROOT / "docs"
+DOCUMENTS = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
 
 
 def blocks(path: Path) -> list[str]:
@@ -55,24 +56,16 @@ def test_quickstart_runs_as_written(tmp_path: Path) -> None:
     assert (tmp_path / "quickstart.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.slow
-def test_other_python_of_the_readme_runs_as_written(printed: Callable[[str], str]) -> None:
-    _, *others = blocks(ROOT / "README.md")
-    assert others
-    for code in others:
-        assert "t would be" in printed(code)
-
-
 # The recipes of CONTRIBUTING.md are packages of several files: test_recipes.py follows them.
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "docs").glob("*.md") if blocks(path)))
+@pytest.mark.parametrize("name", sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md") if blocks(path)))
 def test_python_of_a_document_runs_as_written(name: str, printed: Callable[[str], str]) -> None:
-    code = "\n".join(blocks(ROOT / "docs" / name))
+    code = "\n".join(blocks(DOCS / name))
     assert "t would be" in printed(code) or "print(" not in code
 
 
 def test_documents_that_must_have_python_have_some() -> None:
-    assert {path.name for path in DOCUMENTS if blocks(path)} >= {"README.md", "certificate.md", "pyg.md", "sessions.md"}
+    assert {path.name for path in DOCUMENTS if blocks(path)} >= {"README.md", "proofs.md", "pyg.md", "sessions.md"}
 
 
 @pytest.mark.slow
@@ -86,7 +79,7 @@ def test_shell_commands_run_as_written(tmp_path: Path, monkeypatch: pytest.Monke
     assert (tmp_path / "node-2.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
         assert (document.parent / target).exists(), f"{document.name} links to {target}"
@@ -97,8 +90,8 @@ def named(cell: str) -> list[str]:
 
 
 def test_the_table_of_methods_has_every_method_by_both_its_names() -> None:
-    text = (ROOT / "README.md").read_text()
-    table = text[text.index("\n## Methods\n") :].split("\n\n")[1]
+    text = (DOCS / "concepts" / "methods.md").read_text()
+    table = text[text.index("\n| method |") :].split("\n\n")[0].strip()
     rows = [row.strip("|").split("|") for row in table.splitlines()[2:]]
     listed = {pair for row in rows for pair in zip(named(row[0]), named(row[1]), strict=True)}
     ours = {name: method for name, method in METHODS.items() if method.__module__.startswith("butfor.")}
@@ -107,7 +100,7 @@ def test_the_table_of_methods_has_every_method_by_both_its_names() -> None:
 
 
 def test_the_table_of_a_session_names_what_it_has() -> None:
-    text = (ROOT / "docs" / "sessions.md").read_text()
+    text = (DOCS / "how-to" / "sessions.md").read_text()
     table = text[text.index("| member |") :].split("\n\n")[0]
     listed = {name.split("(")[0] for row in table.splitlines()[2:] for name in named(row.strip("|").split("|")[0])}
     assert len(listed) >= 10
@@ -115,7 +108,7 @@ def test_the_table_of_a_session_names_what_it_has() -> None:
 
 
 def test_every_room_of_the_house_is_in_its_plan() -> None:
-    plan = (ROOT / "docs" / "design.md").read_text()
+    plan = (DOCS / "design.md").read_text()
     rooms = [path.name for path in (ROOT / "src" / "butfor").iterdir() if (path / "__init__.py").exists()]
     assert len(rooms) >= 15
     assert [room for room in rooms if f"`{room}/`" not in plan] == []
@@ -123,11 +116,11 @@ def test_every_room_of_the_house_is_in_its_plan() -> None:
 
 def test_signs_on_the_support_page_are_those_of_its_benchmark() -> None:
     support = runpy.run_path(str(ROOT / "benchmarks" / "support.py"))
-    page = (ROOT / "docs" / "support.md").read_text()
+    page = (DOCS / "results" / "support.md").read_text()
     headings, _, *rows = re.findall(r"^\|.*\|$", page, flags=re.MULTILINE)
     columns = [heading.strip() for heading in headings.strip("|").split("|")[3:]]
     lacking = [name for name in support["METHODS"] if name not in columns]
-    assert not lacking, f"docs/support.md lacks {', '.join(lacking)}; run python -m benchmarks.support --write"
+    assert not lacking, f"docs/results/support.md lacks {', '.join(lacking)}; run python -m benchmarks.support --write"
     assert columns == list(support["METHODS"])
     cells = [row.strip("|").split("|")[3:] for row in rows]
     assert all(len(signs) == len(columns) for signs in cells)

@@ -231,7 +231,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     line = "from .methods import Exact as Exact\n"
     insert(package / "__init__.pyi", line, "from .methods import FirstEdge as FirstEdge\n")
     line = "| method | on the command line | what it does |\n|---|---|---|\n"
-    insert(copy / "README.md", line, "| `FirstEdge` | `first-edge` | the first single edit that reaches the goal |\n")
+    row = "| `FirstEdge` | `first-edge` | the first single edit that reaches the goal |\n"
+    insert(copy / "docs" / "concepts" / "methods.md", line, row)
 
     metrics = package / "evaluation" / "metrics.py"
     columns = "# The columns, from left to right.\n"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["demo"]
 
 # With this seed all three models reach the 87 % test accuracy that the paper states. Most seeds miss it on
-# Tree-Grid (see docs/results.md), so it was chosen for that, and nothing else was looked at.
+# Tree-Grid (see docs/results/benchmarks.md), so it was chosen for that, and nothing else was looked at.
 SEED = 7
 
 # The number of pictures per graph, and the largest counterfactual that is drawn.

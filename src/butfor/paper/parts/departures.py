@@ -80,7 +80,8 @@ def section(experiment: Experiment) -> Section:
     )
     text = (
         "The paper describes one algorithm and its authors' code runs another. They differ in five points; here each "
-        "is switched on in the paper's algorithm, and off in the code's. docs/departures.md discusses the result.",
+        "is switched on in the paper's algorithm, and off in the code's. docs/results/departures.md discusses the "
+        "result.",
     )
     settings = experiment.describe(experiment.one_per_dataset())
     return Section("departures", "What the published code does differently", settings, text, (table,))

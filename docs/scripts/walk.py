@@ -1,6 +1,6 @@
-"""A recorded walk through the explorer: the pictures of docs/explorer.md.
+"""A recorded walk through the explorer: the pictures of docs/how-to/explorer.md.
 
-    python docs/walk.py
+    python docs/scripts/walk.py
 
 Takes the example and trains the paper's GCN on BA-Shapes, opens the explorer in Chromium, clicks, and takes pictures.
 """
@@ -19,7 +19,7 @@ from butfor.pages.server import Server
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-IMAGES = Path(__file__).parent / "images"
+IMAGES = Path(__file__).parents[1] / "images"
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 # The first view compiles or loads kernels.
