@@ -2,8 +2,8 @@
 
     >>> import butfor
     >>> model, data = butfor.example()  # or your own PyG model and torch_geometric Data
-    >>> cf = butfor.explain(model, data, 605)
-    >>> print(cf)
+    >>> print(butfor.explain(model, data, 597))
+    Node 597 is predicted 'motif' (0.85). But for this 1 of its 14 edges it would be 'base' (0.54): 596–597.
 
 To ask:
     explain         what would have to change for this prediction to be another one?
@@ -24,7 +24,8 @@ How to search (`butfor.methods`):
     RemoveSubgraph
 
 Graphs that need not be in memory: `write_graph`, `open_graph`. Errors that a user can cause: `butfor.errors`.
-Rooms: `datasets`, `models`, `evaluation`, `integrations` (PyG's Explainer), `testing` (the contract of a method).
+Rooms: `datasets`, `models`, `evaluation`, `integrations` (PyG's Explainer), `runs` (results on disk), `certificate`
+(proofs that anyone can check). For methods of one's own: `methods`, `problem`, `testing`; for workers: `executors`.
 
 Public names and where they live are in ``__init__.pyi``: torch and PyG take seconds to import, so each is imported at
 its first use.

@@ -1,11 +1,15 @@
 # The public names of butfor: the one list of them, read by type checkers and by `lazy_loader`.
 
+from . import certificate as certificate
 from . import datasets as datasets
 from . import errors as errors
 from . import evaluation as evaluation
+from . import executors as executors
 from . import integrations as integrations
 from . import methods as methods
 from . import models as models
+from . import problem as problem
+from . import runs as runs
 from . import testing as testing
 from .api import explain as explain
 from .api import prepare as prepare

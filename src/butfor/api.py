@@ -85,7 +85,7 @@ def explain(
 def explain(
     model: nn.Module,
     data: Data | HeteroData | Iterable[Data | HeteroData],
-    target: Any = None,
+    target: int | Pair | Iterable[int] | Iterable[Pair] | Tensor | None = None,
     method: Method | None = None,
     *,
     goal: Goal | None = None,
@@ -128,7 +128,8 @@ def explain(
         verify: what the edits are made and the model is run on to verify them: "whole-graph", or the "receptive-field"
             of each target, which costs the same however large the graph is. By default the whole graph, unless it is
             large and the model's code shows that it hears along edges alone.
-        max_edges: a target whose neighbourhood has more edges is not searched; the default fits into 2 GB of memory.
+        max_edges: a target whose neighbourhood has more edges is not searched. By default a million, which fit into
+            2 GB of memory.
         seed: for methods that draw random numbers.
         progress: show a progress bar on standard error, where that is a terminal; for one target, its best answer and
             lower bound as they move.
@@ -144,11 +145,21 @@ def explain(
         ModelError: the model does not fit the graph or the method.
         InputError: a target is not in the graph, or an argument makes no sense.
 
-    Example:
+    Examples:
         >>> import butfor
-        >>> data = butfor.datasets.tree_cycles(seed=0)
-        >>> model, training = butfor.models.trained_gcn(data)
-        >>> print(butfor.explain(model, data, 600))
+        >>> model, data = butfor.example()
+        >>> print(butfor.explain(model, data, 597))
+        Node 597 is predicted 'motif' (0.85). But for this 1 of its 14 edges it would be 'base' (0.54): 596–597.
+        >>> space = butfor.EditSpace(protected=[(596, 597)])
+        >>> print(butfor.explain(model, data, 597, space=space))
+        Node 597 is predicted 'motif' (0.85). But for these 2 of its 14 edges it would be 'base' (0.73):
+            595–596, 598–599.
+        >>> butfor.explain(model, data, [600, 605, 606], butfor.Greedy())
+        <3 results: 3 optimal>
+        >>> butfor.explain(model, data, 9999)
+        Traceback (most recent call last):
+            ...
+        butfor.errors.InputError: node 9999 is not in this graph (0 to 870)
     """
     check_settings(method=method, goal=goal, space=space, budget=budget, otherwise=otherwise)
     check_whole(seed, "seed", 0)
@@ -219,20 +230,22 @@ def prepare(
         verify: what the edits are made and the model is run on to verify them: "whole-graph", or the "receptive-field"
             of each target, which costs the same however large the graph is. By default the whole graph, unless it is
             large and the model's code shows that it hears along edges alone.
-        max_edges: a target whose neighbourhood has more edges is not searched; the default fits into 2 GB of memory.
+        max_edges: a target whose neighbourhood has more edges is not searched. By default a million, which fit into
+            2 GB of memory.
 
     Raises:
         GraphError: the graph is malformed.
         ModelError: the model does not fit the graph.
         InputError: an argument makes no sense.
 
-    Example:
+    Examples:
         >>> import butfor
-        >>> data = butfor.datasets.tree_cycles(seed=0)
-        >>> model, training = butfor.models.trained_gcn(data)
+        >>> model, data = butfor.example()
         >>> session = butfor.prepare(model, data)
-        >>> quick = session.explain(data.test_mask, butfor.Greedy())
-        >>> proved = session.explain(data.test_mask, butfor.Exact())
+        >>> session.explain([597, 600, 605], butfor.Greedy())
+        <3 results: 3 optimal>
+        >>> session.explain([597, 600, 605], butfor.Exact())
+        <3 results: 3 optimal>
     """
     if task not in ("node", "link", "graph"):
         raise InputError(f"task is {task!r}; give 'node', 'link' or 'graph'")

@@ -73,13 +73,20 @@ class Session:
         otherwise: the same with another edit space, which is searched for targets without an answer; None if it is not.
         max_edges: a target whose neighbourhood has more edges is not searched.
 
-    Example:
+    Examples:
         >>> import butfor
-        >>> data = butfor.datasets.tree_cycles(seed=0)
-        >>> model, training = butfor.models.trained_gcn(data)
+        >>> model, data = butfor.example()
         >>> session = butfor.prepare(model, data)
-        >>> for method in (butfor.Greedy(), butfor.Exact()):
-        ...     print(session.explain(600, method))
+        >>> for method in (butfor.Greedy(), butfor.Exact(all_smallest=True)):
+        ...     print(repr(session.explain(605, method)))
+        <Counterfactual of node 605: optimal, 2 edits, 'motif' → 'base'>
+        <Counterfactual of node 605: optimal, 2 edits, 'motif' → 'base'>
+        >>> wanted = session.asking(goal=butfor.Goal(probability=0.9))
+        >>> print(wanted.explain(605))
+        Node 605 is predicted 'motif' (0.93). No allowed edits reach the goal (any other class, with a
+            probability of at least 0.9); this is proved.
+        >>> {position: result.size for position, result in session.stream([597, 605])}
+        {0: 1, 1: 2}
     """
 
     graph: Graph
@@ -161,7 +168,7 @@ class Session:
 
     def explain(
         self,
-        targets: Any = None,
+        targets: int | Pair | Iterable[int] | Iterable[Pair] | Tensor | None = None,
         method: Method | None = None,
         *,
         budget: Budget | None = None,
@@ -226,7 +233,17 @@ class Session:
         jobs: int = 1,
         executor: Executor | None = None,
     ) -> Iterator[tuple[int, Counterfactual]]:
-        """Results as they are found, each with the position of its target in ``targets``."""
+        """Results as they are found, each with the position of its target in ``targets``.
+
+        Args:
+            targets: nodes or pairs; in a session about a whole graph, None.
+            method: how to search; by default `Exact`.
+            budget: what may be spent on each target.
+            seed: for methods that draw random numbers.
+            listener: is told how each search gets on, and may end it; in this process only.
+            jobs: in how many processes to search.
+            executor: where to search instead, such as ``butfor.Ray()``.
+        """
         check_settings(method=method, budget=budget, listener=listener)
         check_whole(seed, "seed", 0)
         targets = list(targets)
@@ -275,6 +292,10 @@ class Session:
     def asking(self, goal: Goal | None = None, space: EditSpace | None = None) -> Session:
         """Another question about the same model and graph, which are not looked at again; what is not given stays.
 
+        Args:
+            goal: what counts as another prediction.
+            space: which edits are allowed, at what cost.
+
         Raises:
             InputError: the goal or a rule does not fit the model or the graph.
         """
@@ -304,11 +325,19 @@ class Session:
         return replace(result, _context=self._context)
 
     def problem(self, target: Target = None, *, seed: int = 0) -> Problem:
-        """The problem of one target, as methods get it."""
+        """The problem of one target, as methods get it.
+
+        Args:
+            target: a node, a pair or, in a session about a whole graph, nothing.
+            seed: for methods that draw random numbers.
+        """
         return self.builder.build(self._key(target), seed)
 
     def check(self, certificate: Certificate) -> Checked:
         """Confirm a proof about a target of this session: `butfor.certificate.check` says what that means.
+
+        Args:
+            certificate: that of a result of ``Exact(certificate=True)``, or one of `read_certificates`.
 
         Raises:
             Refused: saying what is wrong with it.
@@ -386,7 +415,26 @@ def check_settings(
 
 
 class Explainer:
-    """The former `Session`, which knew only one method; use `butfor.prepare`."""
+    """The former `Session`, which knew only one method; use `butfor.prepare`.
+
+    Args:
+        session: the model and the graph.
+        method: how to search; by default `Exact`.
+        budget: what may be spent on each target.
+        seed: for methods that draw random numbers.
+
+    Examples:
+        >>> import warnings
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> with warnings.catch_warnings(record=True) as told:
+        ...     warnings.simplefilter("always")
+        ...     explainer = butfor.Explainer.of(model, data)
+        >>> print(told[0].message)
+        Explainer.of(...) is now butfor.prepare(...)
+        >>> explainer.one(597)
+        <Counterfactual of node 597: optimal, 1 edit, 'motif' → 'base'>
+    """
 
     def __init__(self, session: Session, method: Method | None, budget: Budget | None, seed: int) -> None:
         self.graph, self.predictor = session.graph, session.predictor

@@ -39,7 +39,27 @@ __all__ = ["CHECKS", "brute_force", "check_method", "links", "predict_without", 
 def random_problem(
     seed: int, nodes: int = 8, classes: int = 3, directed: bool = False, density: float = 0.35
 ) -> tuple[nn.Module, Data]:
-    """A small random graph and a random two-layer GCN whose predictions depend on the edges."""
+    """A small random graph and a random two-layer GCN whose predictions depend on the edges.
+
+    Args:
+        seed: of the graph, its features and the weights.
+        nodes: how many nodes the graph has.
+        classes: how many classes the model tells apart.
+        directed: whether the graph is directed.
+        density: the share of all pairs of nodes that are joined.
+
+    Returns:
+        The model, in evaluation mode, and the graph.
+
+    Examples:
+        >>> import butfor
+        >>> from butfor.testing import random_problem
+        >>> model, data = random_problem(seed=2)
+        >>> data
+        Data(x=[8, 4], edge_index=[2, 16])
+        >>> print(butfor.explain(model, data, 0))
+        Node 0 is predicted 'class 2' (0.38). No allowed edits change that; this is proved.
+    """
     generator = torch.Generator().manual_seed(seed)
     chosen = torch.rand(nodes, nodes, generator=generator) < density
     chosen.fill_diagonal_(False)
@@ -53,13 +73,45 @@ def random_problem(
 
 
 def links(data: Data, directed: bool = False) -> list[tuple[int, int]]:
-    """The edges as a person counts them: no self-loops, each undirected edge once."""
+    """The edges as a person counts them: no self-loops, each undirected edge once.
+
+    Args:
+        data: the graph.
+        directed: whether its edges have a direction.
+
+    Returns:
+        Pairs of nodes in order; of an undirected edge the smaller node first.
+
+    Examples:
+        >>> from butfor.testing import links, random_problem
+        >>> model, data = random_problem(seed=2, nodes=5)
+        >>> data.num_edges, links(data)
+        (4, [(1, 2), (1, 4)])
+    """
     pairs = {(u, v) if directed else (min(u, v), max(u, v)) for u, v in data.edge_index.T.tolist() if u != v}
     return sorted(pairs)
 
 
 def predict_without(model: nn.Module, data: Data, removed: Iterable[tuple[int, int]], directed: bool = False) -> Tensor:
-    """The class scores of all nodes after these edges are deleted from the whole graph."""
+    """The class scores of all nodes after these edges are deleted from the whole graph.
+
+    Args:
+        model: a classifier of nodes that takes ``x`` and ``edge_index``; a copy of it is run.
+        data: the graph.
+        removed: the edges to delete, as pairs of nodes; both directions go, unless the graph is directed.
+        directed: whether its edges have a direction.
+
+    Returns:
+        A row of scores for each node.
+
+    Examples:
+        >>> from butfor.testing import predict_without, random_problem
+        >>> model, data = random_problem(seed=2, nodes=5, density=0.6)
+        >>> predict_without(model, data, []).argmax(1)
+        tensor([2, 2, 2, 2, 2])
+        >>> predict_without(model, data, [(0, 1)]).argmax(1)
+        tensor([0, 2, 2, 0, 2])
+    """
     gone = set(removed) if directed else {pair for u, v in removed for pair in ((u, v), (v, u))}
     kept = [number for number, pair in enumerate(data.edge_index.T.tolist()) if tuple(pair) not in gone]
     fresh = copy.deepcopy(model).eval()
@@ -73,7 +125,26 @@ def brute_force(
 ) -> list[tuple[int | None, set[frozenset[tuple[int, int]]]]]:
     """For each node the size of its smallest counterfactual and all sets of that size.
 
-    (None, empty) where there is none. Tries every subset of the edges: for graphs of a dozen or so.
+    Tries every subset of the edges: for graphs of a dozen or so.
+
+    Args:
+        model: a classifier of nodes that takes ``x`` and ``edge_index``.
+        data: the graph.
+        directed: whether its edges have a direction.
+        wanted: the class to reach; by default any other one.
+
+    Returns:
+        The least size and all sets of edges of that size, for each node; (None, empty) where there is none.
+
+    Examples:
+        >>> import butfor
+        >>> from butfor.testing import brute_force, random_problem
+        >>> model, data = random_problem(seed=2, nodes=5, density=0.6)
+        >>> truth = brute_force(model, data)
+        >>> [size for size, sets in truth]
+        [1, None, 2, 1, None]
+        >>> [cf.size for cf in butfor.explain(model, data, range(5))]
+        [1, None, 2, 1, None]
     """
     before = predict_without(model, data, (), directed).argmax(1)
     best: list[tuple[int | None, set[frozenset[tuple[int, int]]]]] = [(None, set()) for _ in before]
@@ -91,10 +162,18 @@ def brute_force(
 
 
 def check_method(method: Method) -> None:
-    """Run every check.
+    """Run every check of the contract that a method must pass; it takes some seconds.
+
+    Args:
+        method: the method, with the hyper-parameters that it is to be checked with.
 
     Raises:
         AssertionError: the method breaks the contract; the message says where.
+
+    Examples:
+        >>> import butfor
+        >>> from butfor.testing import check_method
+        >>> check_method(butfor.KeepEgo())
     """
     for check in CHECKS:
         check(method)
@@ -218,6 +297,15 @@ CHECKS: tuple[Callable[[Method], None], ...] = (
     check_budget,
     check_nothing_to_edit,
 )
+"""The checks of `check_method`, to be run one by one: each takes a method and raises ``AssertionError``.
+
+Examples:
+    >>> import butfor
+    >>> from butfor.testing import CHECKS
+    >>> [check.__name__ for check in CHECKS][:3]
+    ['check_plain_value', 'check_valid', 'check_bounds']
+    >>> CHECKS[0](butfor.Greedy())
+"""
 
 
 def _problems() -> Iterator[tuple[nn.Module, Data, bool]]:

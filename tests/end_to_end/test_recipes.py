@@ -156,6 +156,13 @@ def test_the_metric_has_a_column(site: Path, tmp_path: Path) -> None:
     assert row.split()[-1] == f"{mean:.0f}"
 
 
+EXAMPLE = """
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> butfor.explain(model, data, 597, butfor.FirstEdge())
+        <Counterfactual of node 597: optimal, 1 edit, 'motif' → 'base'>
+"""
 METRIC = '''def proved(results: Sequence[Counterfactual]) -> float:
     """Of the targets, the share whose counterfactual is proved to be the best; 0 to 1, high is good."""
     return sum(result.status is Status.OPTIMAL for result in results) / len(results) if results else math.nan
@@ -236,6 +243,10 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (package / "datasets" / "adj.py").write_text(LOADER)
     line = '    Loader("butfor.datasets.pt:read_pt", suffix=".pt"),\n'
     insert(package / "datasets" / "registry.py", line, '    Loader("butfor.datasets.adj:read_adj", suffix=".adj"),\n')
+
+    insert(package / "methods" / "first_edge.py", "how many edits are put to the model at once.\n", EXAMPLE)
+    insert(copy / "docs" / "reference" / "methods.md", "# Methods\n", "\n::: butfor.FirstEdge\n")
+    in_copy(copy, "docs/scripts/command_line.py")
     return copy
 
 
@@ -294,6 +305,14 @@ def test_a_method_that_is_added_passes_what_its_recipe_names(repository: Path) -
         AssertionError, match=r"docs/support\.md lacks FirstEdge; run python -m benchmarks\.support --wr"
     ):
         passed(repository, document, "-k", "support_page")
+
+
+@elsewhere
+@pytest.mark.slow
+def test_a_method_that_is_added_has_its_place_in_the_reference(repository: Path) -> None:
+    reference = ("tests/end_to_end/test_docstrings.py", "tests/end_to_end/test_reference.py")
+    assert passed(repository, *reference, "-k", "FirstEdge or has_an_example or on_one_page or up_to_date") == 5
+    assert "--method first-edge" in (repository / "docs" / "reference" / "command-line.md").read_text()
 
 
 @elsewhere

@@ -42,12 +42,37 @@ CLOSE = 1e-4
 
 
 class Refused(ButforError):
-    """What is wrong with a certificate."""
+    """A certificate does not hold; the message says what is wrong with it.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> session = butfor.prepare(model, data)
+        >>> certificate = session.explain(605, butfor.Exact(certificate=True)).certificate
+        >>> session.check(replace(certificate, tree=certificate.tree[:-1]))
+        Traceback (most recent call last):
+            ...
+        butfor.certificate.check.Refused: its tree breaks off, so that some sets are not covered
+    """
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What was confirmed: how many sets were tried on the model, and how many branches bounded."""
+    """What was confirmed of a certificate.
+
+    Attributes:
+        tried: how many sets of edits were tried on the model.
+        bounded: how many branches were ruled out by a bound.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> session = butfor.prepare(model, data)
+        >>> checked = session.check(session.explain(605, butfor.Exact(certificate=True)).certificate)
+        >>> checked.tried, checked.bounded
+        (4, 1)
+    """
 
     tried: int
     bounded: int

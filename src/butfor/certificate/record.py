@@ -38,7 +38,19 @@ class Certificate:
         edits: what each edit does, in the order of their numbers: the records of a result, as JSON.
         tree: the nodes.
         goal: what counts as another prediction, as `str` of the goal says it.
-        graph_id, model_id, space_id: fingerprints of the graph, the model and the edit space.
+        graph_id: the fingerprint of the graph.
+        model_id: that of the model.
+        space_id: that of the edit space.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> session = butfor.prepare(model, data)
+        >>> certificate = session.explain(605, butfor.Exact(certificate=True)).certificate
+        >>> certificate.target, certificate.below, len(certificate.edits)
+        ((605,), 2.0, 11)
+        >>> session.check(certificate)
+        Checked(tried=4, bounded=1)
     """
 
     target: tuple[int, ...]
@@ -88,10 +100,23 @@ class Certificate:
 
 
 def read_certificates(path: Path) -> Iterator[Certificate]:
-    """The certificates of a file, one on each line.
+    r"""The certificates of a file, one on each line.
+
+    Args:
+        path: the file that ``butfor explain --certificate`` wrote beside the results.
 
     Raises:
         InputError: a line is not a certificate, naming it.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> from butfor.certificate import read_certificates
+        >>> certificate = butfor.explain(model, data, 605, butfor.Exact(certificate=True)).certificate
+        >>> _ = Path("results.proof.jsonl").write_text(certificate.to_json() + "\n")
+        >>> [one.target for one in read_certificates(Path("results.proof.jsonl"))]
+        [(605,)]
     """
     for number, line in enumerate(read_bytes(path).splitlines(), 1):
         if line.strip():

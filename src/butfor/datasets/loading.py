@@ -26,26 +26,39 @@ __all__ = ["find_loader", "find_marker", "load_graph", "load_graphs", "only_grap
 def load_graph(
     path: str | os.PathLike[str], *, nodes: str | os.PathLike[str] | None = None, undirected: bool = False
 ) -> Data:
-    """Return the only graph of a file or folder. Nothing is written, downloaded or executed.
+    r"""Return the only graph of a file or folder. Nothing is written, downloaded or executed.
 
     | path | what is read |
     |---|---|
-    | `.npz` | arrays `edge_index`, `x` and optional ones; see `butfor.datasets.npz` |
-    | `.csv`, `.parquet` | an edge list, with the node table `nodes`; see `butfor.datasets.tables` |
+    | `.npz` | arrays `edge_index`, `x` and optional ones, none of them pickled |
+    | `.csv`, `.parquet` | an edge list (`source`, `target`, …), with the node table `nodes` (`id`, `label`, …) |
     | `.pt` | a PyG `Data` written by `torch.save`, read with `weights_only=True` |
     | a folder | the raw files of a `Planetoid` or `TUDataset`, in it or in its subfolder `raw` |
     | a folder | what `butfor convert` wrote; opened, not read, as `butfor.open_graph` does |
 
-    `register_loader` adds other formats.
+    `register_loader` adds other formats. The columns of tables and the names of arrays are on the page *File formats*
+    of the documentation (``docs/reference/formats.md``).
 
-    With `undirected`, every edge that is there in one direction only gets the other one too, with the same attributes.
-    This is for edge lists that name each edge once.
+    Args:
+        path: the file or folder.
+        nodes: the node table that goes with an edge list.
+        undirected: give every edge that is there in one direction only the other one too, with the same attributes.
+            This is for edge lists that name each edge once.
 
     Raises:
         InputError: if `nodes` is missing for an edge list, or given for anything else; or if `undirected` is asked of a
             folder that has edges in one direction only.
         GraphError: if the path does not exist, no loader knows it, there are several graphs, or they are damaged,
             unsafe to read or malformed.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> import butfor
+        >>> _ = Path("nodes.csv").write_text("id,age,label\nann,41,human\nbob,23,human\nc3po,112,robot\n")
+        >>> _ = Path("edges.csv").write_text("source,target,weight\nann,bob,1.0\nbob,c3po,0.5\n")
+        >>> data = butfor.datasets.load_graph("edges.csv", nodes="nodes.csv", undirected=True)
+        >>> data.node_ids, data.class_names, data.num_edges
+        (['ann', 'bob', 'c3po'], ['human', 'robot'], 4)
     """
     return only_graph(path, load_graphs(path, nodes=nodes, undirected=undirected))
 
@@ -68,8 +81,21 @@ def load_graphs(
 
     Reads what `load_graph` reads; a `.pt` file may hold a list of `Data`.
 
+    Args:
+        path: the file or folder.
+        nodes: the node table that goes with an edge list.
+        undirected: give every edge that is there in one direction only the other one too, with the same attributes.
+
     Raises:
         InputError, GraphError: as `load_graph`.
+
+    Examples:
+        >>> import torch
+        >>> import butfor
+        >>> torch.save(butfor.datasets.ba_2motifs(graphs=4), "motifs.pt")
+        >>> graphs = butfor.datasets.load_graphs("motifs.pt")
+        >>> len(graphs), graphs[0].num_nodes
+        (4, 25)
     """
     path = Path(path)
     with reading(path):

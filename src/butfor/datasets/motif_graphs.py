@@ -31,8 +31,18 @@ def ba_2motifs(graphs: int = 1000, seed: int = 0) -> list[Data]:
     the motif, -1 for the base), `edge_motif` (whether this is one of the motif's own edges), `motif_size` (edges in
     the motif) and `class_names`. With the same seed, the first graphs are the same however many there are.
 
+    Args:
+        graphs: how many.
+        seed: of the trees and of where the motifs are attached.
+
     Raises:
         InputError: if `graphs` is less than 1.
+
+    Examples:
+        >>> import butfor
+        >>> graphs = butfor.datasets.ba_2motifs(graphs=4)
+        >>> [graph.class_names[int(graph.y)] for graph in graphs]
+        ['cycle', 'house', 'cycle', 'house']
     """
     if graphs < 1:
         raise InputError(f"graphs is {graphs}, but a dataset needs at least 1")

@@ -56,8 +56,17 @@ def load_mutagenicity(folder: str | os.PathLike[str]) -> list[Data]:
     The bond that ties a group to the molecule is not marked. Groups are marked in both classes, in 1015 of
     the 2401 mutagens and in 341 of the 1936 nonmutagens; studies of ground truth often use the mutagens only.
 
+    Args:
+        folder: where the files are. They are not part of this package, and nothing is downloaded.
+
     Raises:
         GraphError: if a file is missing or damaged, or the folder holds another dataset.
+
+    Examples:
+        >>> import butfor
+        >>> molecules = butfor.datasets.load_mutagenicity("data/Mutagenicity")  # doctest: +SKIP
+        >>> model, training = butfor.models.trained_graph_classifier(molecules)  # doctest: +SKIP
+        >>> print(butfor.explain(model, molecules[:1])[0])  # doctest: +SKIP
     """
     folder = Path(folder)
     with reading(folder):

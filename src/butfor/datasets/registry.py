@@ -217,6 +217,13 @@ class _Generators(Mapping[str, "Callable[[int], Data]"]):
 
 
 GENERATORS: Mapping[str, Callable[[int], Data]] = _Generators()
+"""By name, the generators of datasets that are a single graph: each takes a seed and returns the graph.
+
+Examples:
+    >>> import butfor
+    >>> butfor.datasets.GENERATORS["tree-grid"](0).num_nodes
+    1231
+"""
 
 
 def register_dataset(
@@ -234,6 +241,18 @@ def register_dataset(
 
     Raises:
         InputError: if the name is taken or cannot be one.
+
+    Examples:
+        >>> import torch
+        >>> from torch_geometric.data import Data
+        >>> import butfor
+        >>> def ring(seed):
+        ...     node = torch.arange(6)
+        ...     edges = torch.stack([node, (node + 1) % 6])
+        ...     return Data(x=torch.eye(6), edge_index=torch.cat([edges, edges.flip(0)], 1), y=node % 2)
+        >>> butfor.datasets.register_dataset("toy-ring", ring, "a ring of six nodes")
+        >>> butfor.datasets.GENERATORS["toy-ring"](0).num_edges
+        12
     """
     registry.add_dataset(NamedDataset(name, _Checked(generator, f"the dataset {name}"), description, several, seeded))
 
@@ -241,7 +260,7 @@ def register_dataset(
 def register_loader(
     reader: GraphFunction, *, suffix: str = "", marker: str = "", called: str = "", node_table: bool = False
 ) -> None:
-    """Let `load_graph`, `load_graphs` and every command read one more file format.
+    r"""Let `load_graph`, `load_graphs` and every command read one more file format.
 
     Of several loaders that recognise a path, the one that was registered last reads it.
 
@@ -258,6 +277,20 @@ def register_loader(
 
     Raises:
         InputError: if it is not clear what the loader reads, or another one reads the same already.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> import torch
+        >>> from torch_geometric.data import Data
+        >>> import butfor
+        >>> def read_edges(path):
+        ...     pairs = [list(map(int, line.split())) for line in path.read_text().splitlines()]
+        ...     edge_index = torch.tensor(pairs).T
+        ...     return Data(x=torch.eye(int(edge_index.max()) + 1), edge_index=edge_index)
+        >>> butfor.datasets.register_loader(read_edges, suffix=".edges")
+        >>> _ = Path("mine.edges").write_text("0 1\n1 2\n2 0\n")
+        >>> butfor.datasets.load_graph("mine.edges").num_nodes
+        3
     """
     checked = _Checked(reader, f"the loader for {suffix or marker}")
     registry.add_loader(Loader(checked, suffix, marker, called, node_table))

@@ -51,6 +51,17 @@ def tree_cycles(seed: int = 0) -> Data:
     The classes are 0 base and 1 motif. Besides `x`, `edge_index`, `y`, `train_mask` and `test_mask` the
     graph carries its ground truth: `node_motif` (the motif that a node belongs to, -1 for the base), `edge_motif`
     (whether this is one of a motif's own edges), `motif_size` (edges in one motif) and `class_names`.
+
+    Args:
+        seed: of the noise edges and the split into training and test nodes.
+
+    Examples:
+        >>> import butfor
+        >>> data = butfor.datasets.tree_cycles(seed=0)
+        >>> data.num_nodes, data.num_edges, data.class_names
+        (871, 1950, ['base', 'motif'])
+        >>> int(data.test_mask.sum()), int(data.edge_motif.sum())
+        (175, 720)
     """
     rng = np.random.default_rng(seed)
     return _assemble("tree-cycles", seed, rng, _binary_tree(8), _CYCLE, 60, 45, ["base", "motif"])
@@ -60,6 +71,15 @@ def tree_grid(seed: int = 0) -> Data:
     """Return Tree-Grid: a binary tree of 511 nodes with 80 grids of 3×3; 1231 nodes, 3410 edges.
 
     The classes are 0 base and 1 motif; for the attributes see `tree_cycles`.
+
+    Args:
+        seed: of the noise edges and the split into training and test nodes.
+
+    Examples:
+        >>> import butfor
+        >>> data = butfor.datasets.tree_grid(seed=0)
+        >>> data.num_nodes, data.num_edges, data.class_names
+        (1231, 3410, ['base', 'motif'])
     """
     rng = np.random.default_rng(seed)
     return _assemble("tree-grid", seed, rng, _binary_tree(8), _GRID, 80, 155, ["base", "motif"])
@@ -69,6 +89,15 @@ def ba_shapes(seed: int = 0) -> Data:
     """Return BA-Shapes: a Barabási-Albert graph of 300 nodes with 80 houses; 700 nodes, 4100 edges.
 
     The classes are 0 base, 1 middle, 2 bottom and 3 top of a house; for the attributes see `tree_cycles`.
+
+    Args:
+        seed: of the base graph, the noise edges and the split into training and test nodes.
+
+    Examples:
+        >>> import butfor
+        >>> data = butfor.datasets.ba_shapes(seed=0)
+        >>> data.num_nodes, data.num_edges, data.class_names
+        (700, 4100, ['base', 'middle', 'bottom', 'top'])
     """
     rng = np.random.default_rng(seed)
     base = barabasi_albert(300, 5, rng)

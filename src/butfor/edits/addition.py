@@ -31,7 +31,20 @@ __all__ = ["Addition", "Additions", "Within", "carried"]
 
 @dataclass(frozen=True, order=True)
 class Addition(EdgeEdit):
-    """An edge comes; in an undirected graph both directions of it."""
+    """An edge comes; in an undirected graph both directions of it.
+
+    Attributes:
+        source: the node that the edge leaves; in an undirected graph the smaller number of its two ends.
+        target: the node that it leads to.
+        relation: in a graph of several node types, its edge type; the ends are numbered within their types.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> space = butfor.EditSpace(delete=False, add=butfor.Within(hops=2))
+        >>> butfor.explain(model, data, 597, space=space).edits
+        (Addition(source=595, target=597, relation=None),)
+    """
 
     kind: ClassVar[str] = "add"
     noun: ClassVar[str] = "addition"
@@ -77,6 +90,13 @@ class Within:
         cost: what each addition costs.
         relations: in a graph of several node types, the edge types that new edges may be of; by default those of
             `EditSpace.relations`, or all. A pair is joined where its nodes are of the types of the relation.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> space = butfor.EditSpace(delete=False, add=butfor.Within(hops=2))
+        >>> print(butfor.explain(model, data, 597, space=space))
+        Node 597 is predicted 'motif' (0.85). It would be 'base' (0.69) with the edge 595–597 added.
     """
 
     hops: int = 1

@@ -33,7 +33,21 @@ __all__ = ["Change", "Changes", "Features"]
 class Change:
     """A feature of a node has another value.
 
-    In a graph of several node types the node is numbered within its type.
+    Attributes:
+        node: the node; in a graph of several node types, by its number within its type.
+        feature: the column of ``x``.
+        before: the value in the graph.
+        after: the value that it is set to.
+        node_type: in a graph of several node types, that of the node.
+
+    Examples:
+        >>> import butfor
+        >>> from butfor.testing import random_problem
+        >>> model, data = random_problem(seed=2)
+        >>> space = butfor.EditSpace(delete=False, features=butfor.Features(values=[-3.0, 3.0], within=1))
+        >>> (change,) = butfor.explain(model, data, 6, space=space).changes
+        >>> print(f"feature {change.feature} of node {change.node}: {change.before:.2f} becomes {change.after:.2f}")
+        feature 3 of node 6: 1.12 becomes -3.00
     """
 
     node: int
@@ -149,6 +163,16 @@ class Features:
         cost: what each change costs.
         node_type: in a graph of several node types, the type that the rule is about, in which ``nodes`` and
             ``columns`` count; by default all types, each as far as it has these columns.
+
+    Examples:
+        >>> import butfor
+        >>> from butfor.testing import random_problem
+        >>> model, data = random_problem(seed=2)
+        >>> features = butfor.Features(between=(-3, 3), steps=5, within=1)
+        >>> space = butfor.EditSpace(delete=False, features=features)
+        >>> print(butfor.explain(model, data, 6, space=space))
+        Node 6 is predicted 'class 0' (0.53). It would be 'class 2' (0.56) with feature 3 of node 6 at -3
+            instead of 1.12128.
     """
 
     values: Literal["flip"] | Sequence[float] = "flip"

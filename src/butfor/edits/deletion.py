@@ -25,7 +25,22 @@ __all__ = ["Deletion", "Deletions"]
 
 @dataclass(frozen=True, order=True)
 class Deletion(EdgeEdit):
-    """An edge goes: all copies of it and, in an undirected graph, both directions."""
+    """An edge goes: all copies of it and, in an undirected graph, both directions.
+
+    Attributes:
+        source: the node that the edge leaves; in an undirected graph the smaller number of its two ends.
+        target: the node that it leads to.
+        relation: in a graph of several node types, its edge type; the ends are numbered within their types.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> cf = butfor.explain(model, data, 605)
+        >>> cf.edits
+        (Deletion(source=602, target=603, relation=None), Deletion(source=605, target=606, relation=None))
+        >>> cf.edits[0].edge
+        (602, 603)
+    """
 
     kind: ClassVar[str] = "delete"
     noun: ClassVar[str] = "deletion"

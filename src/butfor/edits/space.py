@@ -58,6 +58,25 @@ class EditSpace:
         max_edits: the largest number of edits in an answer; a group is one edit.
         keep_connected: no answer may cut off one part of the target's neighbourhood from another. Paths that leave
             the neighbourhood do not count.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> butfor.explain(model, data, 605).removed_edges
+        ((602, 603), (605, 606))
+        >>> # One of these edges may not go, and the other is expensive.
+        >>> space = butfor.EditSpace(protected=[(602, 603)], costs={(605, 606): 3.0})
+        >>> cf = butfor.explain(model, data, 605, space=space)
+        >>> cf.removed_edges, cf.cost
+        (((601, 606), (603, 604)), 2.0)
+        >>> # A value for each column of edge_index: only edges inside the six-cycles may go.
+        >>> space = butfor.EditSpace(allowed=data.edge_motif, max_edits=1)
+        >>> print(butfor.explain(model, data, 605, space=space))
+        Node 605 is predicted 'motif' (0.93). No allowed edits change that; this is proved.
+        >>> # Edges may come, and none may go.
+        >>> space = butfor.EditSpace(delete=False, add=[(595, 597), (597, 605)])
+        >>> print(butfor.explain(model, data, 597, space=space))
+        Node 597 is predicted 'motif' (0.85). It would be 'base' (0.69) with the edge 595–597 added.
     """
 
     protected: Collection[Edge | str] | Mapping[Relation, Any] | Values = ()

@@ -45,18 +45,52 @@ def fidelity(results: Sequence[Counterfactual]) -> float:
     """Of the targets that need a counterfactual, the share for which none was found; 0 to 1, low is good.
 
     A target whose search failed counts as one for which none was found: whether there is one is not known.
+
+    Args:
+        results: explanations by one method.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> results = butfor.explain(model, data, [597, 600, 605], space=butfor.EditSpace(max_edits=1))
+        >>> [str(result.status) for result in results]
+        ['optimal', 'optimal', 'impossible']
+        >>> round(butfor.evaluation.fidelity(results), 2)
+        0.33
     """
     needed = [result for result in results if result.status is not Status.REACHED]
     return 1 - sum(result.found for result in needed) / len(needed) if needed else math.nan
 
 
 def explanation_size(results: Sequence[Counterfactual]) -> Measure:
-    """The number of edits, over the targets with a counterfactual; at least 1, low is good."""
+    """The number of edits, over the targets with a counterfactual; at least 1, low is good.
+
+    Args:
+        results: explanations by one method.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> print(butfor.evaluation.explanation_size(butfor.explain(model, data, [597, 600, 605])))
+        1.33 ± 0.47
+    """
     return Measure.of([result.size for result in results if result.size is not None])
 
 
 def sparsity(results: Sequence[Counterfactual]) -> Measure:
-    """The share of the neighbourhood's edges that are kept, over the same targets; 0 to 1, high is good."""
+    """The share of the neighbourhood's edges that are kept; 0 to 1, high is good.
+
+    It is the mean over the targets with a counterfactual.
+
+    Args:
+        results: explanations by one method.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> print(butfor.evaluation.sparsity(butfor.explain(model, data, [597, 600, 605])))
+        0.90 ± 0.06
+    """
     return Measure.of([share_kept(result) for result in results if result.found])
 
 
@@ -68,8 +102,19 @@ def share_kept(result: Counterfactual) -> float:
 def accuracy(results: Sequence[Counterfactual], classes: NDArray[np.int64]) -> Measure:
     """The share of the deleted edges' end nodes, except the target, that are in a motif; 0 to 1, high is good.
 
-    This is what the paper's tables call accuracy. It is the mean over the counterfactuals of targets in a motif;
-    ``classes`` holds the predicted class of every node of the intact graph.
+    This is what the paper's tables call accuracy. It is the mean over the counterfactuals of targets in a motif.
+
+    Args:
+        results: explanations of nodes by one method.
+        classes: the predicted class of every node of the intact graph, as `Session.classes`.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> session = butfor.prepare(model, data)
+        >>> results = session.explain(range(600, 610))
+        >>> print(butfor.evaluation.accuracy(results, session.classes))
+        1.00 ± 0.00
     """
     shares = []
     for result in _in_motif(results):
@@ -82,7 +127,19 @@ def strict_accuracy(results: Sequence[Counterfactual], inside: Collection[tuple[
     """The share of counterfactuals that delete only edges inside motifs; 0 to 1, high is good.
 
     This is accuracy as the paper's text defines it, in contrast to its tables. It is over the same targets as
-    `accuracy`; ``inside`` holds the edges inside motifs, as `motif_edges` returns them.
+    `accuracy`.
+
+    Args:
+        results: explanations of nodes by one method.
+        inside: the edges inside motifs, as `motif_edges` returns them.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> from butfor.evaluation import motif_edges, strict_accuracy
+        >>> results = butfor.explain(model, data, range(600, 610))
+        >>> print(strict_accuracy(results, motif_edges(data)))
+        1.00 ± 0.00
     """
     edges = set(inside)
     return Measure.of([float(np.all(_hits(result, edges))) for result in _in_motif(results)])
@@ -92,7 +149,27 @@ def marked_share(results: Sequence[Counterfactual], marked: Mapping[int, Collect
     """The share of the edges deleted from a graph that are marked as ground truth; 0 to 1, high is good.
 
     This is the accuracy of explanations of whole graphs: the mean over those that delete edges of a graph in which
-    some are marked. ``marked`` holds these edges by the number of the graph.
+    some are marked.
+
+    Args:
+        results: explanations of whole graphs by one method.
+        marked: the marked edges by the number of the graph.
+
+    Examples:
+        >>> import torch
+        >>> import butfor
+        >>> from butfor.evaluation import marked_share, motif_edges
+        >>> class HasCycle(torch.nn.Module):
+        ...     def forward(self, x, edge_index):
+        ...         spare = edge_index.size(1) // 2 - x.size(0)  # -1 for a tree
+        ...         return torch.tensor([[-0.5 - spare, 0.5 + spare]])
+        >>> graphs = butfor.datasets.ba_2motifs(graphs=2)
+        >>> marked = {number: motif_edges(graph) for number, graph in enumerate(graphs)}
+        >>> print(marked_share(butfor.explain(HasCycle(), graphs), marked))
+        0.00 ± 0.00
+        >>> space = butfor.EditSpace(allowed="edge_motif")
+        >>> print(marked_share(butfor.explain(HasCycle(), graphs, space=space), marked))
+        1.00 ± 0.00
     """
     return Measure.of([float(np.mean(hits)) for hits in _hits_on_graphs(results, marked)])
 
@@ -101,6 +178,26 @@ def marked_only(results: Sequence[Counterfactual], marked: Mapping[int, Collecti
     """The share of explanations that delete only edges marked as ground truth; 0 to 1, high is good.
 
     This is the strict accuracy of explanations of whole graphs, over the same ones as `marked_share`.
+
+    Args:
+        results: explanations of whole graphs by one method.
+        marked: the marked edges by the number of the graph.
+
+    Examples:
+        >>> import torch
+        >>> import butfor
+        >>> from butfor.evaluation import marked_only, motif_edges
+        >>> class HasCycle(torch.nn.Module):
+        ...     def forward(self, x, edge_index):
+        ...         spare = edge_index.size(1) // 2 - x.size(0)  # -1 for a tree
+        ...         return torch.tensor([[-0.5 - spare, 0.5 + spare]])
+        >>> graphs = butfor.datasets.ba_2motifs(graphs=2)
+        >>> marked = {number: motif_edges(graph) for number, graph in enumerate(graphs)}
+        >>> print(marked_only(butfor.explain(HasCycle(), graphs), marked))
+        0.00 ± 0.00
+        >>> space = butfor.EditSpace(allowed="edge_motif")
+        >>> print(marked_only(butfor.explain(HasCycle(), graphs, space=space), marked))
+        1.00 ± 0.00
     """
     return Measure.of([float(np.all(hits)) for hits in _hits_on_graphs(results, marked)])
 
@@ -128,6 +225,17 @@ class Metrics:
         total: how many targets need one; a target that has the wanted class from the start does not.
         values: the value of every metric by its name; an empty `Measure` where what it needs was not given.
         failed: how many of the targets were not explained because the search broke off.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> metrics = butfor.evaluation.evaluate(butfor.explain(model, data, range(600, 610)))
+        >>> metrics.found, metrics.failed
+        (10, 0)
+        >>> metrics["size"] == metrics.size
+        True
+        >>> metrics.record()["size"]
+        1.2
     """
 
     found: int
@@ -191,6 +299,17 @@ def evaluate(
 
     Raises:
         InputError: motifs are asked for in a graph without labels, or a result is of none of the graphs.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> session = butfor.prepare(model, data)
+        >>> results = session.explain(range(600, 610))
+        >>> metrics = butfor.evaluation.evaluate(results, data, session.classes)
+        >>> metrics.found, metrics.total, metrics.fidelity
+        (10, 10, 0.0)
+        >>> print(metrics.size, "edges;", metrics["accuracy"], "of their ends are in a motif")
+        1.20 ± 0.40 edges; 1.00 ± 0.00 of their ends are in a motif
     """
     given: dict[Need, Any] = {}
     if data is not None and (data.get("edge_motif") is not None if motifs is None else motifs):
@@ -217,8 +336,21 @@ def evaluate(
 def motif_edges(data: Data) -> set[tuple[int, int]]:
     """The edges inside motifs: as ``data.edge_motif`` marks them, or else all edges between two nodes of motif classes.
 
+    Args:
+        data: the graph.
+
+    Returns:
+        Pairs of nodes, the smaller one first.
+
     Raises:
         InputError: the graph has neither ``edge_motif`` nor labels.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> edges = butfor.evaluation.motif_edges(data)
+        >>> len(edges), (602, 603) in edges
+        (360, True)
     """
     marked: Any = data.get("edge_motif")
     if marked is None:

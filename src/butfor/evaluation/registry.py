@@ -33,6 +33,18 @@ class Measure:
     """The mean of ``count`` values and their standard deviation.
 
     As in the paper, the standard deviation divides by ``count``, not by ``count - 1``. Without values, both are NaN.
+
+    Attributes:
+        mean: of the values.
+        std: their standard deviation.
+        count: how many values there are.
+
+    Examples:
+        >>> from butfor.evaluation import Measure
+        >>> print(Measure.of([1, 2, 2, 3]))
+        2.00 ± 0.71
+        >>> Measure.of([1, 2, 2, 3]).count
+        4
     """
 
     mean: float
@@ -68,6 +80,14 @@ class Metric:
         digits: decimal places in tables.
         on_graphs: replaces the function for results about whole graphs, where the metric is defined differently there.
             It takes the results and, by the number of the graph, the edges that each graph marks as ground truth.
+
+    Examples:
+        >>> from butfor.evaluation import Measure, Metric
+        >>> def work(results):
+        ...     return Measure.of([result.evaluations for result in results])
+        >>> metric = Metric("work", work, "work", better="low", digits=0)
+        >>> metric.column, metric.text(23.4)
+        ('work ▼', '23')
     """
 
     name: str
@@ -116,15 +136,35 @@ class Metric:
 
 _REGISTERED: dict[str, Metric] = {}
 
-# All metrics by name, in the order of their columns.
 METRICS: Mapping[str, Metric] = MappingProxyType(_REGISTERED)
+"""All metrics by name, in the order of their columns; `register_metric` adds one.
+
+Examples:
+    >>> import butfor
+    >>> [metric.column for metric in butfor.evaluation.METRICS.values()]
+    ['fid. ▼', 'size ▼', 'spars. ▲', 'acc. ▲', 'strict ▲']
+"""
 
 
 def register_metric(metric: Metric) -> None:
     """Add a metric; from now on it is computed and shown everywhere, in the last column.
 
+    Args:
+        metric: the function and how it is shown.
+
     Raises:
         InputError: its name is taken.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> from butfor.evaluation import Measure, Metric, register_metric, unregister_metric
+        >>> def deleted(results):
+        ...     return Measure.of([len(result.removed_edges) for result in results])
+        >>> register_metric(Metric("deleted", deleted, "del.", better="low"))
+        >>> print(butfor.evaluation.evaluate(butfor.explain(model, data, [600, 605]))["deleted"])
+        1.50 ± 0.50
+        >>> unregister_metric("deleted")
     """
     if metric.name in METRICS or metric.name in ("found", "total"):
         raise InputError(f"there is a metric called {metric.name!r} already; choose another name")
@@ -134,8 +174,18 @@ def register_metric(metric: Metric) -> None:
 def unregister_metric(name: str) -> None:
     """Remove a metric.
 
+    Args:
+        name: that of the metric.
+
     Raises:
         InputError: there is none of this name.
+
+    Examples:
+        >>> from butfor.evaluation import METRICS, Metric, register_metric, unregister_metric
+        >>> register_metric(Metric("number", len, "n", better="high"))
+        >>> unregister_metric("number")
+        >>> "number" in METRICS
+        False
     """
     if name not in METRICS:
         raise InputError(f"there is no metric called {name!r}; there are {', '.join(METRICS)}")

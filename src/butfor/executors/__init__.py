@@ -8,7 +8,7 @@ from butfor.executors.base import Executor, Serial
 from butfor.executors.processes import Processes
 from butfor.executors.ray import Ray
 
-__all__ = ["Executor", "Processes", "Ray", "Serial", "chosen_executor"]
+__all__ = ["Executor", "Processes", "Ray", "Serial"]
 
 
 def chosen_executor(jobs: int, executor: Executor | None) -> Executor | None:

@@ -36,7 +36,23 @@ class Worker(Protocol):
 
 
 class Executor(ABC):
-    """Starts workers; a frozen dataclass that says how many and where."""
+    """Starts workers; a frozen dataclass that says how many and where.
+
+    Examples:
+        >>> from dataclasses import dataclass
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> from butfor.executors import Executor, Serial
+        >>> @dataclass(frozen=True)
+        ... class Logged(Executor):
+        ...     size = 1
+        ...     def start(self, luggage):
+        ...         print("a worker starts")
+        ...         return Serial().start(luggage)
+        >>> butfor.explain(model, data, [597, 605], executor=Logged())
+        a worker starts
+        <2 results: 2 optimal>
+    """
 
     @property
     @abstractmethod
@@ -104,7 +120,16 @@ class Unpacked:
 
 @dataclass(frozen=True)
 class Serial(Executor):
-    """This process itself: for many targets of which some may fail, and to compare others with."""
+    """This process itself: for many targets of which some may fail, and to compare others with.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> from butfor.executors import Serial
+        >>> results = butfor.explain(model, data, [597, 605], executor=Serial())
+        >>> results
+        <2 results: 2 optimal>
+    """
 
     @property
     def size(self) -> int:

@@ -26,13 +26,18 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Processes(Executor):
-    """So many processes of this machine.
+    """So many processes of this machine; ``jobs=2`` is short for ``executor=Processes(2)``.
 
-    Example:
+    A process takes some seconds to start, because it imports torch and PyG.
+
+    Attributes:
+        jobs: how many processes search at the same time.
+
+    Examples:
         >>> import butfor
-        >>> data = butfor.datasets.tree_cycles(seed=0)
-        >>> model, training = butfor.models.trained_gcn(data)
-        >>> results = butfor.explain(model, data, data.test_mask, executor=butfor.Processes(2))
+        >>> model, data = butfor.example()
+        >>> butfor.explain(model, data, [597, 600, 605], executor=butfor.Processes(2))
+        <3 results: 3 optimal>
     """
 
     jobs: int

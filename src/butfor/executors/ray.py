@@ -19,7 +19,7 @@ __all__ = ["Ray"]
 
 @dataclass(frozen=True)
 class Ray(Executor):
-    """Actors of a Ray cluster, each with one CPU.
+    """Actors of a Ray cluster, each with one CPU: ``butfor.explain(model, data, targets, executor=butfor.Ray())``.
 
     Ray is started on this machine unless there is an address or it runs already. The model is sent to the workers by
     Ray; a class that it needs must be importable there, or be defined in the script that is run.
@@ -27,6 +27,12 @@ class Ray(Executor):
     Attributes:
         address: the cluster, as in ``ray.init``: "auto", "ray://head:10001".
         workers: how many actors; by default as many as the cluster has CPUs.
+
+    Examples:
+        >>> import butfor
+        >>> executor = butfor.Ray("ray://head:10001", workers=32)
+        >>> executor
+        Ray(address='ray://head:10001', workers=32)
     """
 
     address: str | None = None

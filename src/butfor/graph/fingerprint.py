@@ -73,10 +73,19 @@ def tensors_fingerprint(data: Data | HeteroData) -> str:
 
 
 def model_fingerprint(model: nn.Module) -> str:
-    """A hash that changes with the model's classes, settings, shapes or any weight.
+    """A hash that changes with the model's classes, settings, shapes or any weight; results carry it as ``model_id``.
+
+    Args:
+        model: any module.
 
     Raises:
         ModelError: a layer has no size yet.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> butfor.models.fingerprint(model) == butfor.explain(model, data, 597).model_id
+        True
     """
     digest = hashlib.sha256()
     # A model that torch compiled is the one that it was made from.

@@ -14,7 +14,6 @@ from butfor.methods.random import RandomPerturbation as RandomPerturbation
 from butfor.methods.registry import MethodRegistry
 from butfor.methods.subgraph import RemoveSubgraph as RemoveSubgraph
 
-# The names the command line knows them by. Packages add their own under the entry point `butfor.methods`.
 METHODS = MethodRegistry(
     {
         "exact": Exact,
@@ -29,3 +28,12 @@ METHODS = MethodRegistry(
         "remove-subgraph": RemoveSubgraph,
     }
 )
+"""The methods by the names that the command line knows them by; packages may bring more.
+
+Examples:
+    >>> import butfor
+    >>> list(butfor.methods.METHODS)[:4]
+    ['exact', 'greedy', 'descent', 'cf-gnn']
+    >>> butfor.methods.METHODS["greedy"]()
+    Greedy(width=64)
+"""

@@ -63,8 +63,9 @@ class PRBCD(Method):
     edits are found that reach the goal. Those are pruned, and the attack is repeated with one edit less than they have
     for as long as it succeeds.
 
-    Departures from PyG: see the head of this file. Its learning rate shrinks with the number of nodes, because the loss
-    is a mean over them; here there is one target, and it does not. Its default loss is "prob_margin", whose gradient
+    This departs from PyG's attack as ``src/butfor/methods/attack.py`` says at its head: it chooses among the edits of
+    the edit space, and looks for the fewest. PyG's learning rate shrinks with the number of nodes, because the loss is
+    a mean over them; here there is one target, and it does not. PyG's default loss is "prob_margin", whose gradient
     vanishes where the model is sure of its prediction; that of the scores' margin does not.
 
     Attributes:
@@ -78,6 +79,13 @@ class PRBCD(Method):
     References:
         Geisler, Schmidt, Şirin, Zügner, Bojchevski, Günnemann: Robustness of Graph Neural Networks at Scale.
         NeurIPS 2021. Algorithm 1.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> cf = butfor.explain(model, data, 605, butfor.PRBCD(epochs=20))
+        >>> print(cf.status, cf.size, cf.lower_bound)
+        found 2 1.0
     """
 
     block_size: int = 10_000
@@ -124,7 +132,8 @@ class GRBCD(Method):
     In each step a new random block is drawn from the edits that may follow, and the one whose gradient promises most is
     made, without trying any. The attack ends when the goal is reached; what is not needed is undone.
 
-    Departures from PyG: see the head of this file. One edit is made in each step, and none is made twice.
+    This departs from PyG's attack as ``src/butfor/methods/attack.py`` says at its head: it chooses among the edits of
+    the edit space, and looks for the fewest. One edit is made in each step, and none is made twice.
 
     Attributes:
         block_size: how many edits are looked at in each step; all of them, unless they are very many.
@@ -135,6 +144,13 @@ class GRBCD(Method):
     References:
         Geisler, Schmidt, Şirin, Zügner, Bojchevski, Günnemann: Robustness of Graph Neural Networks at Scale.
         NeurIPS 2021. Algorithm 2.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> cf = butfor.explain(model, data, 605, butfor.GRBCD())
+        >>> print(cf.status, cf.size, cf.lower_bound)
+        found 2 1.0
     """
 
     block_size: int = 10_000

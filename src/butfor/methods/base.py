@@ -31,6 +31,22 @@ class Method(ABC):
 
     A method keeps no state between calls, reads no files, shows no progress and does not declare its own success: it
     proposes, and `butfor.result.verify` decides. `butfor.testing.check_method` is the contract.
+
+    Examples:
+        >>> from dataclasses import dataclass
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> from butfor.problem import Proposal
+        >>> @dataclass(frozen=True)
+        ... class FirstEdge(butfor.methods.Method):
+        ...     most: int = 100
+        ...     def solve(self, problem):
+        ...         edits = range(min(self.most, len(problem.edits)))
+        ...         reached = problem.ask([[edit] for edit in edits]).reached
+        ...         found = [(edit,) for edit in edits if reached[edit]]
+        ...         return Proposal(tuple(found[:1]), problem.least_cost)
+        >>> print(butfor.explain(model, data, 597, FirstEdge()))
+        Node 597 is predicted 'motif' (0.85). But for this 1 of its 14 edges it would be 'base' (0.54): 596–597.
     """
 
     def __post_init__(self) -> None:
@@ -73,7 +89,24 @@ class Method(ABC):
 
 
 class BatchMethod(Method):
-    """A method that works on many targets at once."""
+    """A method that works on many targets at once.
+
+    Examples:
+        >>> from dataclasses import dataclass
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> from butfor.problem import Proposal
+        >>> @dataclass(frozen=True)
+        ... class FirstEdge(butfor.methods.BatchMethod):
+        ...     def solve_batch(self, problems):
+        ...         for position, problem in enumerate(problems):
+        ...             edits = range(len(problem.edits))
+        ...             reached = problem.ask([[edit] for edit in edits]).reached
+        ...             found = [(edit,) for edit in edits if reached[edit]]
+        ...             yield position, Proposal(tuple(found[:1]), problem.least_cost)
+        >>> [cf.removed_edges for cf in butfor.explain(model, data, [597, 600, 605], FirstEdge())]
+        [((596, 597),), ((595, 600),), ()]
+    """
 
     @abstractmethod
     def solve_batch(self, problems: Sequence[Problem]) -> Iterator[tuple[int, Proposal]]:

@@ -65,6 +65,15 @@ class CFGNN(BatchMethod):
     References:
         Lucic, ter Hoeve, Tolomei, de Rijke, Silvestri: CF-GNNExplainer: Counterfactual Explanations for
         Graph Neural Networks. AISTATS 2022.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> cf = butfor.explain(model, data, 605, butfor.CFGNN(epochs=200))
+        >>> print(cf.status, cf.size, cf.lower_bound)
+        found 2 1.0
+        >>> butfor.CFGNN.published().degrees
+        'detached'
     """
 
     epochs: int = 500

@@ -72,6 +72,13 @@ class Descent(Method):
     Attributes:
         width: how many edits a step of `Greedy` checks; None for all.
         opening: steps of `Greedy` before anything else is tried.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> cf = butfor.explain(model, data, 605, butfor.Descent())
+        >>> print(cf.status, cf.size, cf.lower_bound)
+        optimal 2 2.0
     """
 
     width: int | None = 64

@@ -51,12 +51,12 @@ SPARE = 8
 
 @dataclass(frozen=True)
 class Exact(Method):
-    """Find an incumbent; then try or rule out every cheaper set, by size, until none is left or the budget is spent.
+    """Find a first answer, the incumbent; then try or rule out every cheaper set of edits, and so prove the smallest.
 
     An anytime search: whenever it ends it has an incumbent and a lower bound, and the answer is `optimal` when the two
-    meet. Edits that cannot matter are left out (`Oracle.relevant`), of sets that differ only in equivalent edits
-    (`Oracle.equivalence_classes`) one is tried for all, and branches that cannot reach the goal are pruned
-    (`Oracle.sieve`, `Oracle.influence`, `Oracle.margin_bound`). All three rest on proofs, not on guesses.
+    meet. Sets are gone through by size until none is left or the budget is spent. Edits that cannot matter are left
+    out, of sets that differ only in equivalent edits one is tried for all, and branches that cannot reach the goal are
+    pruned by bounds. All three rest on proofs, not on guesses.
 
     Among all sets of the smallest cost the most decisive is returned, the one with the largest margin for its new
     class; ties are broken by edit number. All of them are looked at for that if it is likely to fit into what is
@@ -71,6 +71,16 @@ class Exact(Method):
         certificate: write the proof down, so that anyone can check it. This is done after the search, and takes at most
             the seconds of the budget once more, or 20 where it has no limit in seconds.
         tuning: numbers that make the search quicker or slower; the answer does not depend on them.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> cf = butfor.explain(model, data, 605, butfor.Exact(all_smallest=True))
+        >>> print(cf.status, cf.size, 1 + len(cf.alternatives))  # six sets of two edges do it
+        optimal 2 6
+        >>> edge, share = cf.necessity[0]
+        >>> edge.edge, round(share, 2)  # this edge is in a third of them
+        ((601, 602), 0.33)
     """
 
     all_smallest: bool = False

@@ -35,6 +35,14 @@ class Greedy(Method):
 
     Attributes:
         width: how many edits are checked in each step; None for all.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> cf = butfor.explain(model, data, 605, butfor.Greedy(width=16))
+        >>> print(cf)
+        Node 605 is predicted 'motif' (0.93). But for these 2 of its 11 edges it would be 'base' (0.83):
+            602–603, 605–606.
     """
 
     width: int | None = 64

@@ -27,6 +27,13 @@ class RandomPerturbation(Method):
 
     Attributes:
         samples: K, the number of draws.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> cf = butfor.explain(model, data, 605, butfor.RandomPerturbation(samples=200), seed=1)
+        >>> print(cf.status, cf.found, cf.lower_bound)
+        found True 1.0
     """
 
     samples: int = 500

@@ -23,6 +23,17 @@ class MethodRegistry(Mapping[str, type[Method]]):
 
     The command line knows a method by this name and makes flags of its fields. Plug-ins are imported when the registry
     is read for the first time; one that cannot be used is left out with a warning.
+
+    Args:
+        built_in: the methods of butfor by name.
+
+    Examples:
+        >>> import butfor
+        >>> registry = butfor.methods.METHODS
+        >>> registry["greedy"]
+        <class 'butfor.methods.greedy.Greedy'>
+        >>> list(registry)[:4]
+        ['exact', 'greedy', 'descent', 'cf-gnn']
     """
 
     def __init__(self, built_in: Mapping[str, type[Method]]) -> None:

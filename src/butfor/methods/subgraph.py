@@ -49,6 +49,17 @@ class RemoveSubgraph(Method):
             with unchanged weights and plain settings, the same inputs (features, edges and fields around the target)
             and the same seed; the edit space and the goal have no part in it. What is not noticed is a change to
             anything else that the same object holds, such as a function put in place of another.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> from torch_geometric.explain import CaptumExplainer
+        >>> method = butfor.RemoveSubgraph(CaptumExplainer("IntegratedGradients"), size=2)
+        >>> print(butfor.explain(model, data, 511, method))
+        Node 511 is predicted 'motif' (0.87). But for these 2 of its 23 edges it would be 'base' (0.93):
+            512–513, 515–516.
+        >>> butfor.RemoveSubgraph(size=4, epochs=50)  # the four best edges of GNNExplainer
+        RemoveSubgraph(explainer=None, size=4, epochs=50, lr=0.01)
     """
 
     explainer: ExplainerAlgorithm | None = None

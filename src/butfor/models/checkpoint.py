@@ -64,11 +64,23 @@ def save_checkpoint(
 ) -> None:
     """Write `model.safetensors` and `model.json` into the folder, which is created if necessary.
 
-    `data_info` describes the graph that the model was trained on, as `butfor.datasets.describe(data)` does.
+    Args:
+        folder: where to write them; files of an earlier checkpoint are replaced.
+        model: a `PaperGCN` or a `GraphClassifier`.
+        data_info: the graph that the model was trained on, as `butfor.datasets.describe(data)` describes it.
+        result: how the training went.
 
     Raises:
         ModelError: if the model is of a class that could not be rebuilt, its weights are not finite, or
             the folder cannot be written.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> butfor.models.save_checkpoint("runs", model, data_info=butfor.datasets.describe(data))
+        >>> loaded, info = butfor.models.load_checkpoint("runs")
+        >>> info["architecture"], info["data"]["name"]
+        ('PaperGCN', 'tree-cycles')
     """
     folder = Path(folder)
     name = type(model).__name__
@@ -107,8 +119,19 @@ def save_checkpoint(
 def load_checkpoint(folder: str | os.PathLike[str]) -> tuple[PaperGCN | GraphClassifier, dict[str, Any]]:
     """Return the model of a checkpoint, in evaluation mode, and the content of its JSON file.
 
+    Args:
+        folder: what `save_checkpoint` or ``butfor train`` wrote.
+
     Raises:
         ModelError: if a file is missing, truncated or not a checkpoint's, or the two do not belong together.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> butfor.models.save_checkpoint("runs", model, data_info=butfor.datasets.describe(data))
+        >>> loaded, info = butfor.models.load_checkpoint("runs")
+        >>> butfor.explain(loaded, data, 597) == butfor.explain(model, data, 597)
+        True
     """
     folder = Path(folder)
     info = _read_info(folder)

@@ -26,10 +26,13 @@ def example() -> tuple[PaperGCN, Data]:
     Raises:
         ModelError: the graph that this version generates is not the one that the model was trained on.
 
-    Example:
+    Examples:
         >>> import butfor
         >>> model, data = butfor.example()
+        >>> data.num_nodes, data.class_names
+        (871, ['base', 'motif'])
         >>> print(butfor.explain(model, data, 597))
+        Node 597 is predicted 'motif' (0.85). But for this 1 of its 14 edges it would be 'base' (0.54): 596–597.
     """
     with as_file(files("butfor.models").joinpath("pretrained", "tree-cycles")) as folder:
         model, info = load_checkpoint(folder)

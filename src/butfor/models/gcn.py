@@ -21,8 +21,20 @@ class PaperGCN(nn.Module):
     Layer weights and biases start uniform in ±1/sqrt(hidden), as in the published code: all features are
     equal to one, so with PyG's own initialisation (zero biases) all nodes would start with multiples of one vector.
 
+    Args:
+        in_channels: how many features a node has.
+        num_classes: how many classes there are.
+        hidden: the width of each layer.
+
     Raises:
         ModelError: if a size is not positive, or (in `forward`) the graph has another number of features.
+
+    Examples:
+        >>> import butfor
+        >>> data = butfor.datasets.tree_cycles(seed=0)
+        >>> model = butfor.models.PaperGCN(in_channels=10, num_classes=2)
+        >>> model(data.x, data.edge_index).shape
+        torch.Size([871, 2])
     """
 
     def __init__(self, in_channels: int, num_classes: int, hidden: int = 20) -> None:

@@ -33,9 +33,25 @@ class GraphClassifier(nn.Module):
 
     `forward` returns logits. In evaluation mode the graphs of a batch do not affect one another.
 
+    Args:
+        num_features: how many features a node has.
+        num_classes: how many classes there are.
+        hidden: the width of each layer.
+        layers: how many rounds of messages are passed.
+        conv: the kind of layer, "gin" or "gcn".
+        readout: how the nodes of a graph become one vector: "sum", "mean" or "max".
+
     Raises:
         ModelError: if a size is not positive or a name unknown, or (in `forward`) the graphs have another
             number of features.
+
+    Examples:
+        >>> from torch_geometric.data import Batch
+        >>> import butfor
+        >>> batch = Batch.from_data_list(butfor.datasets.ba_2motifs(graphs=4))
+        >>> model = butfor.models.GraphClassifier(num_features=10, num_classes=2)
+        >>> model(batch.x, batch.edge_index, batch.batch).shape
+        torch.Size([4, 2])
     """
 
     def __init__(

@@ -30,17 +30,40 @@ _PARTS = 10  # one of them for validation, one for testing
 
 @dataclass(frozen=True)
 class GraphTraining:
-    """What a training run did and how well the model does now; accuracies are shares from 0 to 1."""
+    """What a training run did and how well the model does now; accuracies are shares from 0 to 1.
+
+    Attributes:
+        train_accuracy: on the training graphs.
+        val_accuracy: on the graphs that chose the epoch.
+        test_accuracy: on the others, which had no part in the training.
+        train: the positions of the training graphs in the list, in ascending order.
+        val: those of the graphs for validation.
+        test: those of the graphs for testing.
+        epochs: how many were run.
+        best_epoch: the one whose weights the model has, counted from 1.
+        lr: the learning rate at the start; it falls to 0 along a cosine.
+        weight_decay: that of the optimiser.
+        batch_size: how many graphs a step sees.
+        patience: after how many epochs without improvement training ends.
+        seed: of the split, the weights and the batches.
+
+    Examples:
+        >>> import butfor
+        >>> graphs = butfor.datasets.ba_2motifs(graphs=40)
+        >>> model, training = butfor.models.trained_graph_classifier(graphs, epochs=5)
+        >>> training.epochs, len(training.test)
+        (5, 4)
+    """
 
     train_accuracy: float
     val_accuracy: float
     test_accuracy: float
-    train: tuple[int, ...]  # the positions of the training graphs in the list, in ascending order
+    train: tuple[int, ...]
     val: tuple[int, ...]
     test: tuple[int, ...]
-    epochs: int  # how many were run
-    best_epoch: int  # the one whose weights the model has, counted from 1
-    lr: float  # at the start; it falls to 0 along a cosine
+    epochs: int
+    best_epoch: int
+    lr: float
     weight_decay: float
     batch_size: int
     patience: int
@@ -69,14 +92,37 @@ def trained_graph_classifier(
     `epochs`; training ends earlier if `patience` epochs bring no improvement. The last 10 % are for testing only.
 
     The same seed gives the same model. The split depends on the seed alone, so that models with the same seed can be
-    compared. The caller's random state is left as it was. With `progress`, a progress bar is shown if standard error is
-    a terminal.
+    compared. The caller's random state is left as it was.
+
+    Args:
+        graphs: at least ten, each with its class ``y`` in shape [1].
+        seed: of the split, the weights and the batches.
+        progress: show a progress bar on standard error, where that is a terminal.
+        hidden: the width of each layer.
+        layers: how many rounds of messages are passed.
+        conv: the kind of layer, "gin" or "gcn".
+        readout: how the nodes of a graph become one vector: "sum", "mean" or "max".
+        epochs: how often the training graphs are gone through, at most.
+        patience: after how many epochs without improvement training ends.
+        lr: the learning rate at the start.
+        weight_decay: that of the optimiser.
+        batch_size: how many graphs a step sees.
 
     Raises:
         GraphError: if a graph is malformed, has no class, or does not fit the others, or if there are fewer
             than 10.
         InputError: if `epochs` or `patience` is less than 1, or `batch_size` less than 2.
         ModelError: if a size is not positive, a name unknown, or the loss stops being finite.
+
+    Examples:
+        >>> import butfor
+        >>> graphs = butfor.datasets.ba_2motifs(graphs=40)
+        >>> model, training = butfor.models.trained_graph_classifier(graphs, epochs=5)
+        >>> len(training.train), len(training.val), len(training.test)
+        (32, 4, 4)
+        >>> results = butfor.explain(model, graphs[:2], method=butfor.Greedy())  # each graph as a whole
+        >>> [cf.target_name for cf in results]
+        ['graph 0', 'graph 1']
     """
     for name, value, least in (("epochs", epochs, 1), ("patience", patience, 1), ("batch_size", batch_size, 2)):
         if value < least:

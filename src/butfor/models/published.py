@@ -27,8 +27,25 @@ def load_published(path: str | os.PathLike[str]) -> PaperGCN:
 
     Its layers compute X·W, PyG's compute X·Wᵀ: `gc1.weight` (in × out) becomes `gc1.lin.weight` (out × in).
 
+    Args:
+        path: the file, with the arrays `gc1.weight`, `gc1.bias` and so on to `lin.bias`.
+
     Raises:
         ModelError: if the file is missing, damaged, or not such a state dict.
+
+    Examples:
+        >>> import numpy as np
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> arrays = {}
+        >>> for name, weight in model.state_dict().items():
+        ...     if name.endswith(".lin.weight"):  # their layers hold the transpose
+        ...         name, weight = name.replace(".lin.", "."), weight.T
+        ...     arrays[name] = weight.numpy()
+        >>> np.savez("gcn3.npz", **arrays)
+        >>> published = butfor.models.load_published("gcn3.npz")
+        >>> butfor.models.fingerprint(published) == butfor.models.fingerprint(model)
+        True
     """
     path = Path(path)
     with reading(path, ModelError):

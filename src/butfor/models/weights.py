@@ -28,9 +28,23 @@ _INTEGERS = {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
 def load_weights(model: nn.Module, path: str | os.PathLike[str]) -> None:
     """Load a `.safetensors` file into the user's own model; after an error the model is unchanged.
 
+    Args:
+        model: a model of the same shape as the one whose ``state_dict`` was saved.
+        path: the file.
+
     Raises:
         ModelError: if the file is missing, truncated, not safetensors (a pickle is never opened), or its
             tensors do not fit the model.
+
+    Examples:
+        >>> from safetensors.torch import save_file
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> save_file(model.state_dict(), "weights.safetensors")
+        >>> mine = butfor.models.PaperGCN(in_channels=10, num_classes=2)
+        >>> butfor.models.load_weights(mine, "weights.safetensors")
+        >>> butfor.models.fingerprint(mine) == butfor.models.fingerprint(model)
+        True
     """
     path = Path(path)
     content = read_bytes(path, ModelError)

@@ -53,6 +53,14 @@ def explore(
         GraphError: the graph is malformed.
         ModelError: the model does not fit the graph.
         InputError: an argument makes no sense, or the port is taken.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> server = butfor.explore(model, data, 605, browser=False, wait=False)
+        >>> server.url
+        'http://127.0.0.1:.../?token=...'
+        >>> server.close()
     """
     check_whole(port, "port", 0)
     server = Server(explorer_of(model, data, target, title, **settings), port)

@@ -65,12 +65,12 @@ def report(
     Raises:
         InputError: the file exists or cannot be written, there are no results, or they are of another graph or model.
 
-    Example:
+    Examples:
         >>> import butfor
-        >>> data = butfor.datasets.tree_cycles(seed=0)
-        >>> model, training = butfor.models.trained_gcn(data)
-        >>> results = butfor.explain(model, data, data.test_mask)
-        >>> butfor.report(results, "report.html")
+        >>> model, data = butfor.example()
+        >>> results = butfor.explain(model, data, range(600, 610))
+        >>> print(butfor.report(results, "report.html", title="Ten nodes of Tree-Cycles"))
+        report.html
     """
     file = check_page(Path(path), replace)
     if (data is None) != (model is None):

@@ -32,6 +32,13 @@ def widget(model: nn.Module, data: Any, target: int | Pair | None = None, **sett
 
     Raises:
         GraphError, ModelError, InputError: as for `explore`; or anywidget is not installed.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> widget = butfor.widget(model, data, 605)  # the last line of a notebook's cell
+        >>> type(widget).__name__
+        'ExplorerWidget'
     """
     return _kind()(explorer_of(model, data, target, **settings))
 

@@ -23,6 +23,16 @@ class Budget:
         evaluations: units of work: 1 for an edit set put to the oracle or a gradient step, 1/4 for an edit that is
             bounded; None for no limit.
         seconds: wall time; None for no limit.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> cf = butfor.explain(model, data, 13, budget=butfor.Budget(evaluations=20))
+        >>> print(cf.status, cf.size, cf.lower_bound)
+        unknown None 1.0
+        >>> cf = butfor.explain(model, data, 13, budget=butfor.Budget(evaluations=None, seconds=60))
+        >>> print(cf.status, cf.size, cf.lower_bound)
+        optimal 2 2.0
     """
 
     evaluations: int | None = 3_000
@@ -48,6 +58,26 @@ class Meter:
     """What one search has spent of its budget, and on how many edited graphs the model failed.
 
     What is counted on a meter is counted on its parent too, if it has one.
+
+    Attributes:
+        budget: what may be spent.
+        evaluations: what was spent, in units of `Budget.evaluations`.
+        failures: on how many edited graphs the model failed.
+        parent: the meter of the search that this is a part of.
+        started: when the time began, by ``time.monotonic``.
+        watch: whoever is told how the search gets on.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> problem = butfor.prepare(model, data).problem(597)
+        >>> answers = problem.ask([[0], [1], [2]])
+        >>> problem.meter.evaluations, problem.meter.left
+        (3, None)
+        >>> meter = butfor.Budget(evaluations=10).meter()
+        >>> meter.count(10)
+        >>> meter.spent
+        True
     """
 
     budget: Budget

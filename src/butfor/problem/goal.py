@@ -34,6 +34,18 @@ class Goal:
         probability: the least probability that it must have.
         threshold: for a model that returns one number, where the upper of two classes begins: class 0 is at most this,
             class 1 is above. ``least`` is then how far beyond it the number must be.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> goal = butfor.Goal(wanted="base", probability=0.7)
+        >>> print(goal)
+        class base, with a probability of at least 0.7
+        >>> print(butfor.explain(model, data, 597, goal=goal))
+        Node 597 is predicted 'motif' (0.85). But for these 2 of its 14 edges it would be 'base' (0.83):
+            596–597, 599–600.
+        >>> butfor.explain(model, data, 597, goal=butfor.Goal(wanted="motif")).status
+        <Status.REACHED: 'reached'>
     """
 
     wanted: int | str | None = None

@@ -30,6 +30,21 @@ class SearchState:
         cost: that of the incumbent, the best set found so far; None where there is none yet.
         edits: the incumbent. It is verified when the search is over.
         lower_bound: no cheaper set of edits reaches the goal.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> class Diary(butfor.Listener):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.states = []
+        ...     def hear(self, state):
+        ...         self.states.append(state)
+        >>> diary = Diary()
+        >>> cf = butfor.prepare(model, data).explain(605, listener=diary)
+        >>> last = diary.states[-1]
+        >>> last.cost, last.lower_bound, last.edits == cf.edits
+        (2.0, 2.0, True)
     """
 
     evaluations: int
@@ -40,7 +55,19 @@ class SearchState:
 
 
 class Listener(ABC):
-    """Is told how a search gets on; `stop` ends it as if its budget were spent, from any thread."""
+    """Is told how a search gets on; `stop` ends it as if its budget were spent, from any thread.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> class FirstAnswer(butfor.Listener):
+        ...     def hear(self, state):
+        ...         if state.cost is not None:
+        ...             self.stop()  # it need not be the smallest
+        >>> cf = butfor.prepare(model, data).explain(605, listener=FirstAnswer())
+        >>> cf.found, cf.size
+        (True, 2)
+    """
 
     def __init__(self) -> None:
         self._stop = threading.Event()
@@ -92,5 +119,5 @@ class Watch:
     def _tell(self) -> None:
         self._told = time.monotonic()
         cost = None if math.isinf(self.cost) else self.cost
-        bound = min(self.lower_bound, self.cost)
+        bound = float(min(self.lower_bound, self.cost))
         self.listener.hear(SearchState(self.evaluations, self._told - self._started, cost, self.edits, bound))

@@ -38,6 +38,16 @@ class Answers:
         logits: one row for each set.
         margins: how far each is from the goal; negative where it is reached.
         reached: which of them count: they reach the goal, are allowed, and were not refuted before.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> problem = butfor.prepare(model, data).problem(597)
+        >>> answers = problem.ask([[edit] for edit in range(len(problem.edits))])
+        >>> answers.logits.shape
+        torch.Size([14, 2])
+        >>> [problem.edits.records([edit]) for edit in answers.reached.nonzero()[0]]
+        [(Deletion(source=596, target=597, relation=None),)]
     """
 
     logits: Tensor
@@ -64,6 +74,16 @@ class Problem:
         note: what the user should know about how the problem was built.
         refuted: edit sets that seemed to reach the goal and did not on the whole graph.
         meter: what has been spent on it, and what is left.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> problem = butfor.prepare(model, data).problem(605)
+        >>> len(problem.edits), problem.before, round(problem.margin, 2)
+        (11, 1, 2.6)
+        >>> answers = problem.ask([[0], [1, 2]])
+        >>> answers.reached, problem.meter.evaluations
+        (array([False, False]), 2)
     """
 
     predictor: Predictor

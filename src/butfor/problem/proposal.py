@@ -21,6 +21,14 @@ class Proposal:
         margins: of the candidates, as far as the search knows them.
         note: what the user should know about this search.
         tree: the proof of the lower bound, or of ``exhausted``, written down (see `butfor.certificate`), if asked for.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> problem = butfor.prepare(model, data).problem(597)
+        >>> proposal = butfor.Greedy().solve(problem)
+        >>> proposal.lower_bound, problem.edits.records(proposal.candidates[0])
+        (1.0, (Deletion(source=596, target=597, relation=None),))
     """
 
     candidates: tuple[tuple[int, ...], ...] = ()

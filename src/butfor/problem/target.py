@@ -26,6 +26,27 @@ class Pair(NamedTuple):
     """Two nodes, to ask why a link between them is predicted, or why not.
 
     In a graph of several node types each is numbered within its type: ``node_type=("user", "item")``.
+
+    Attributes:
+        source: the node that the link would leave.
+        target: the node that it would lead to.
+
+    Examples:
+        >>> import butfor
+        >>> import torch
+        >>> from butfor.testing import random_problem
+        >>> gcn, data = random_problem(seed=0)
+        >>> class Links(torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.gcn = gcn
+        ...     def forward(self, x, edge_index, edge_label_index):
+        ...         source, target = self.gcn(x, edge_index)[edge_label_index]
+        ...         return (source * target).sum(-1)
+        >>> cf = butfor.explain(Links(), data, butfor.Pair(0, 3), goal=butfor.Goal(threshold=0))
+        >>> print(cf)
+        Link 0–3 is predicted 'linked' (0.19). But for these 3 of its 11 edges it would be 'not linked' (-0.07):
+            0–3, 0–4, 2–3.
     """
 
     source: int

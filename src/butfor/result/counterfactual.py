@@ -81,6 +81,26 @@ class Counterfactual:
         verified_on: what the edits were verified on; None where nothing was found.
         certificate: the proof, where the method was asked to write it down; it is kept in a file of its own.
         otherwise: where nothing was found, and another edit space was to be searched then: its result for this target.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> cf = butfor.explain(model, data, 605)
+        >>> print(cf)
+        Node 605 is predicted 'motif' (0.93). But for these 2 of its 11 edges it would be 'base' (0.83):
+            602–603, 605–606.
+        >>> print(cf.verdict)
+        A counterfactual was found, and it is proved that no smaller one exists.
+        >>> cf.removed_edges
+        ((602, 603), (605, 606))
+        >>> print(cf.status, cf.lower_bound, cf.before, cf.after)
+        optimal 2.0 'motif' (0.93) 'base' (0.83)
+        >>> figure = cf.plot(path="node-605.png")
+        >>> network = cf.to_networkx()
+        >>> [edge for edge in network.edges if network.edges[edge]["removed"]]
+        [(602, 603), (605, 606)]
+        >>> butfor.Counterfactual.from_dict(cf.to_dict()) == cf
+        True
     """
 
     target: int | Pair
@@ -166,7 +186,12 @@ class Counterfactual:
         return tuple(edit for edit in self.edits if isinstance(edit, Change))
 
     def name(self, node: int, node_type: str | None = None) -> str:
-        """What the graph itself calls a node, as far as this result knows; else its position."""
+        """What the graph itself calls a node, as far as this result knows; else its position.
+
+        Args:
+            node: the position of the node.
+            node_type: in a graph of several node types, its type.
+        """
         known = {(number, *kind): called for number, called, *kind in self.names}
         return known.get((node,) if node_type is None else (node, node_type), str(node))
 
@@ -303,6 +328,9 @@ class Counterfactual:
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Counterfactual:
         """The inverse of `to_dict`; what earlier versions wrote is read too.
+
+        Args:
+            plain: the dictionary, such as a line of a result file.
 
         Raises:
             StoreError: the dictionary is of an unknown schema, or not a counterfactual.

@@ -20,17 +20,24 @@ __all__ = ["ResultList"]
 class ResultList(list[Counterfactual]):
     """A list of results that shows itself as a table in a notebook, and can become one or a file.
 
-    Example:
+    Examples:
         >>> import butfor
-        >>> data = butfor.datasets.tree_cycles(seed=0)
-        >>> model, training = butfor.models.trained_gcn(data)
-        >>> results = butfor.explain(model, data, [600, 601, 602])
-        >>> table = results.to_frame()
+        >>> model, data = butfor.example()
+        >>> results = butfor.explain(model, data, [600, 605, 606])
+        >>> results
+        <3 results: 3 optimal>
+        >>> results[1].size
+        2
+        >>> results.to_frame().select("target", "status", "size", "after").rows()
+        [(600, 'optimal', 1, 'base'), (605, 'optimal', 2, 'base'), (606, 'optimal', 1, 'base')]
         >>> results.save("results.jsonl")
     """
 
     def to_frame(self, kind: str = "polars") -> Any:
-        """A table with one row for each result, of polars or pandas.
+        """A table with one row for each result.
+
+        Args:
+            kind: "polars" or "pandas".
 
         Raises:
             InputError: ``kind`` is neither "polars" nor "pandas", or these are not installed.
@@ -39,6 +46,9 @@ class ResultList(list[Counterfactual]):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the results to a new file (JSON Lines), which `butfor.load_results` reads again.
+
+        Args:
+            path: the file; it must not exist.
 
         Raises:
             StoreError: the file exists or cannot be written, or two results are of the same target.

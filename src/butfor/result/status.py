@@ -9,7 +9,17 @@ __all__ = ["Prediction", "Status"]
 
 
 class Status(str, Enum):
-    """How sure a result is; `sentence` says it to a person, whatever the goal and the costs were."""
+    """How sure a result is; `sentence` says it to a person, whatever the goal and the costs were.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> cf = butfor.explain(model, data, 605)
+        >>> cf.status is butfor.Status.OPTIMAL, cf.status == "optimal"
+        (True, True)
+        >>> print(cf.status.sentence)
+        A counterfactual was found, and it is proved that no better one exists.
+    """
 
     OPTIMAL = "optimal"
     FOUND = "found"
@@ -43,6 +53,15 @@ class Prediction:
         name: what it is called.
         probability: of the class; None for a model that returns one number.
         value: that number.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> cf = butfor.explain(model, data, 605)
+        >>> print(cf.before, "before,", cf.after, "after")
+        'motif' (0.93) before, 'base' (0.83) after
+        >>> cf.before.label, cf.before.name
+        (1, 'motif')
     """
 
     label: int

@@ -43,9 +43,30 @@ class Folder(Sink):
     An existing folder is continued: `done` then holds the targets that need not be done again. A run that differs in
     anything that its manifest says, the budget included, is refused; other versions of packages are only pointed out.
 
+    Args:
+        path: the folder, new or of an earlier run with the same question.
+        run: what all results have in common.
+        budget: what was allowed for each target; it is written into the manifest.
+        format: "jsonl" or "parquet"; by default that of the folder, or jsonl.
+        retry_failed: whether targets that failed earlier are to be done again.
+
     Raises:
         StoreError: the folder is of another run or holds something else, another run is writing to it, or it cannot be
             written.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> from butfor.runs import Folder, Run
+        >>> session, method = butfor.prepare(model, data), butfor.Exact()
+        >>> with Folder(Path("results"), Run.of(session, method)) as folder:
+        ...     for _, result in session.stream([597, 605], method):
+        ...         folder.append(result)
+        >>> sorted(path.suffix for path in Path("results").iterdir() if path.suffix)
+        ['.json', '.jsonl']
+        >>> butfor.load_results("results")
+        <Results in results>
     """
 
     def __init__(

@@ -38,6 +38,16 @@ class Results(Sequence["Counterfactual"]):
         shards: the files of the folder; None for a single file.
         targets: which targets are wanted; None for all.
         statuses: which statuses are wanted; None for all.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> butfor.explain(model, data, [597, 600, 605]).save("results.jsonl")
+        >>> results = butfor.load_results("results.jsonl")
+        >>> sum(cf.size for cf in results)
+        4
+        >>> results.where(targets=[600, 605]).to_frame().select("target", "size").rows()
+        [(600, 1), (605, 2)]
     """
 
     path: Path
@@ -51,7 +61,12 @@ class Results(Sequence["Counterfactual"]):
         targets: Iterable[int | tuple[int, int]] | None = None,
         status: Status | str | Iterable[Status | str] | None = None,
     ) -> Results:
-        """Only the results of these targets, or with one of these statuses."""
+        """Only the results of these targets, or with one of these statuses.
+
+        Args:
+            targets: nodes, pairs of nodes or numbers of graphs; by default all.
+            status: one status or several, such as "optimal"; by default all.
+        """
         wanted = [status] if isinstance(status, str) else status
         return replace(
             self,
@@ -91,7 +106,10 @@ class Results(Sequence["Counterfactual"]):
         return next(iter(self), None) is not None
 
     def to_frame(self, kind: str = "polars") -> Any:
-        """A table with one row for each result, of polars or pandas.
+        """A table with one row for each result.
+
+        Args:
+            kind: "polars" or "pandas".
 
         Raises:
             InputError: ``kind`` is neither "polars" nor "pandas", or these are not installed.
@@ -118,14 +136,23 @@ def load_results(path: str | os.PathLike[str]) -> Results:
     They can be gone through, counted, filtered (``where``) and turned into a table (``to_frame``). What a run that is
     still going on, or was killed, had not finished writing is left out.
 
+    Args:
+        path: a file of JSON Lines, or a folder of shards.
+
     Raises:
         StoreError: there is no such file or folder of results.
 
-    Example:
+    Examples:
         >>> import butfor
-        >>> results = butfor.load_results("results/")
-        >>> proved = results.where(status="optimal")
-        >>> table = results.to_frame()
+        >>> model, data = butfor.example()
+        >>> butfor.explain(model, data, [600, 605, 606]).save("results.jsonl")
+        >>> results = butfor.load_results("results.jsonl")
+        >>> results
+        <Results in results.jsonl>
+        >>> len(results), results[0].size
+        (3, 1)
+        >>> [cf.target for cf in results.where(status="optimal")]
+        [600, 605, 606]
     """
     path = Path(path)
     if path.is_dir():
@@ -140,8 +167,19 @@ def read_results(path: str | os.PathLike[str]) -> list[Counterfactual]:
 
     A last line whose writing was interrupted is left out, with a warning.
 
+    Args:
+        path: a file of JSON Lines, or a folder of shards.
+
     Raises:
         StoreError: the file is missing or damaged, or a target is in it twice.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> butfor.explain(model, data, [597, 600, 605]).save("results.jsonl")
+        >>> from butfor.runs import read_results
+        >>> [cf.target for cf in read_results("results.jsonl")]
+        [597, 600, 605]
     """
     return list(load_results(path))
 

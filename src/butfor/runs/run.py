@@ -25,7 +25,30 @@ class Run:
     """What all results of one file have in common.
 
     It is not written down by itself: every result repeats it, and `difference` compares. The budget is not part of it:
-    it says when to stop, not what is asked. ``defaults`` holds the default of each setting of the method.
+    it says when to stop, not what is asked. `Run.of` makes one from a session and a method.
+
+    Attributes:
+        graph_id: the graph's fingerprint.
+        model_id: the model's fingerprint.
+        method: the method and its hyper-parameters.
+        goal: what counts as another prediction.
+        space_id: the fingerprint of what may be edited.
+        seed: of methods that draw random numbers.
+        directed: whether the graph is read as directed.
+        task: "node", "link" or "graph".
+        node_type: in a graph of several node types, that of the targets.
+        defaults: the default of each hyper-parameter, for results of versions that did not have it yet.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> from butfor.runs import Run
+        >>> session = butfor.prepare(model, data)
+        >>> run = Run.of(session, butfor.Greedy())
+        >>> print(run.difference(session.explain(597, butfor.Greedy())))
+        None
+        >>> print(run.difference(session.explain(597, butfor.KeepEgo())))
+        another method (KeepEgo() instead of Greedy(width=64))
     """
 
     graph_id: str
@@ -68,7 +91,7 @@ class Run:
             if not item.compare:
                 continue
             theirs, ours = getattr(result, item.name), getattr(self, item.name)
-            if item.name == "method":
+            if item.name == "method" and theirs.name == ours.name:
                 # A result of an earlier version lacks settings that did not exist then.
                 theirs = replace(theirs, settings={**self.defaults, **theirs.settings})
                 ours = replace(ours, settings={**self.defaults, **ours.settings})
@@ -87,6 +110,17 @@ class RunOfGraphs:
         first: the run of any of the graphs.
         graphs: all graphs, including those that are not explained.
         directed: whether they are directed; by default this is found out for each graph.
+
+    Examples:
+        >>> import butfor
+        >>> from butfor.runs import Run, RunOfGraphs
+        >>> graphs = butfor.datasets.ba_2motifs(graphs=4)
+        >>> model = butfor.models.GraphClassifier(num_features=10, num_classes=2).eval()
+        >>> method = butfor.Greedy()
+        >>> first = Run.of(butfor.prepare(model, graphs[0], task="graph"), method)
+        >>> results = butfor.explain(model, graphs, method=method)
+        >>> [RunOfGraphs(first, graphs).difference(result) for result in results]
+        [None, None, None, None]
     """
 
     first: Run

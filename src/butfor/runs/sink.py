@@ -25,7 +25,22 @@ __all__ = ["Outcome", "Sink", "lock"]
 
 
 class Outcome(NamedTuple):
-    """What a summary needs to know about a result."""
+    """What a summary needs to know about a result.
+
+    Attributes:
+        status: how sure it is.
+        size: how many edits it has; None where nothing was found.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> from butfor.runs import Run, Store
+        >>> session, method = butfor.prepare(model, data), butfor.Exact()
+        >>> with Store("results.jsonl", Run.of(session, method)) as store:
+        ...     store.append(session.explain(605, method))
+        ...     print(store.done)
+        {605: Outcome(status=<Status.OPTIMAL: 'optimal'>, size=2)}
+    """
 
     status: Status
     size: int | None

@@ -27,15 +27,30 @@ class Store(Sink):
     is wrong with the file raises an error and leaves the file unchanged. No two runs can write to one file at the same
     time. A path that exists but is not a regular file, such as a pipe, is refused without being opened.
 
-    Use it as a context manager:
+    Use it as a context manager.
 
-        with Store("results.jsonl", Run.of(session, method)) as store:
-            for _, result in session.stream([node for node in nodes if node not in store.done], method):
-                store.append(result)
+    Args:
+        path: the file, new or of an earlier run with the same question.
+        run: what all results have in common.
+        retry_failed: whether targets that failed earlier are to be done again.
 
     Raises:
         StoreError: the file holds results of another run or something else, is damaged, is being written by
             another run, cannot be written, or is not a regular file.
+
+    Examples:
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> from butfor.runs import Run, Store
+        >>> session, method = butfor.prepare(model, data), butfor.Exact()
+        >>> for nodes in ([597, 600], [597, 600, 605]):  # the second time only what is missing
+        ...     with Store("results.jsonl", Run.of(session, method)) as store:
+        ...         todo = [node for node in nodes if node not in store.done]
+        ...         for _, result in session.stream(todo, method):
+        ...             store.append(result)
+        ...         print(todo)
+        [597, 600]
+        [605]
     """
 
     def __init__(self, path: str | os.PathLike[str], run: Run | RunOfGraphs, *, retry_failed: bool = False) -> None:

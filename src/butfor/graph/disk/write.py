@@ -51,7 +51,7 @@ def write_graph(
         folder: where to write it; it appears when all is written.
         directed: whether the graph is directed; by default this is found out.
         undirected: add the reverse of each edge that has none; not for graphs of several types.
-        memory: how many bytes edges may take while they are sorted.
+        memory: how many bytes edges may take while they are sorted; by default 1 GiB.
         force: replace a graph that is there already.
         progress: show progress bars on standard error, where that is a terminal.
 
@@ -59,10 +59,14 @@ def write_graph(
         InputError: there is something in that place already.
         GraphError: the graph is malformed, has something that no file can hold, or cannot be written.
 
-    Example:
+    Examples:
         >>> import butfor
-        >>> butfor.write_graph(butfor.datasets.tree_cycles(seed=0), "tree-cycles")
-        >>> data = butfor.open_graph("tree-cycles")
+        >>> model, data = butfor.example()
+        >>> butfor.write_graph(data, "trees")
+        >>> opened = butfor.open_graph("trees")
+        >>> opened.num_nodes, opened.num_edges
+        (871, 1950)
+        >>> butfor.write_graph(data, "trees", force=True)  # a graph that is there already is only replaced on demand
     """
     validate(data)
     if isinstance(data, HeteroData):

@@ -78,8 +78,11 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
             nodes as the model has outputs. For links the types of their two ends, such as ``("user", "item")``.
         seed: the seed of methods that draw random numbers.
 
-    Example:
+    Examples:
         >>> from torch_geometric.explain import Explainer
+        >>> import butfor
+        >>> model, data = butfor.example()
+        >>> from butfor.integrations.pyg import CounterfactualExplainer
         >>> explainer = Explainer(
         ...     model,
         ...     algorithm=CounterfactualExplainer(),
@@ -87,8 +90,13 @@ class CounterfactualExplainer(ExplainerAlgorithm):  # type: ignore[misc]  # PyG 
         ...     edge_mask_type="object",
         ...     model_config={"mode": "multiclass_classification", "task_level": "node", "return_type": "raw"},
         ... )
-        >>> explanation = explainer(data.x, data.edge_index, index=10)
+        >>> explanation = explainer(data.x, data.edge_index, index=597)
         >>> print(explanation.counterfactual)
+        Node 597 is predicted 'class 1' (0.85). But for this 1 of its 14 edges it would be 'class 0' (0.54):
+            596–597.
+        >>> explanation.get_explanation_subgraph().edge_index
+        tensor([[596, 597],
+                [597, 596]])
     """
 
     def __init__(
