@@ -343,9 +343,9 @@ class Session:
         Raises:
             Refused: saying what is wrong with it.
         """
-        nodes = certificate.target
-        if any(not 0 <= node < self.graph.num_nodes for node in nodes):
-            raise Refused(f"it is about another graph: there is no target {nodes} in this one")
+        nodes, several = certificate.target, {"node": 1, "link": 2, "graph": 0}[self.predictor.task]
+        if len(nodes) != several or any(node >= self.graph.num_nodes for node in nodes):
+            raise Refused(f"it is about another graph or task: there is no target {nodes} in this one")
         fingerprints = self.graph_id, self.model_id, self.space_id
         return check(self.builder.build(nodes), certificate, fingerprints)
 
