@@ -1,10 +1,10 @@
 """butfor beside its peers on the same graphs, models and nodes: what is found, how small, what holds, what it costs.
 
     python -m benchmarks.peers                 # 12 test nodes of each graph, some minutes on one core
-    python -m benchmarks.peers --write         # also put the tables into docs/peers.md
+    python -m benchmarks.peers --write         # also put the tables into docs/results/peers.md
 
 The graphs and weights of the paper are the published ones if they are in ../shared/data/reference, and are made from a
-seed otherwise; Cora is left out if it is not in ../shared/data/planetoid. docs/peers.md says what the rows are.
+seed otherwise; Cora is left out if it is not in ../shared/data/planetoid. docs/results/peers.md says what the rows are.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
     from torch_geometric.explain import ExplainerAlgorithm
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "peers.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "peers.md"
 BEGIN, END = "<!-- written by benchmarks.peers -->", "<!-- until here -->"
 HEADINGS = ("method", "found", "mean size", "proved smallest", "valid", "CPU ms a node")
 
@@ -256,7 +256,7 @@ def main() -> None:
     """Print the tables and, if asked to, write them into the document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, default=12, help="how many nodes of each graph")
-    parser.add_argument("--write", action="store_true", help="also write the tables into docs/peers.md")
+    parser.add_argument("--write", action="store_true", help="also write the tables into docs/results/peers.md")
     options = parser.parse_args()
     torch.set_num_threads(1)
     made = []

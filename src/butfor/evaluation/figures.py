@@ -12,6 +12,7 @@ import numpy as np
 
 from butfor.boundary.extras import optional_imports
 from butfor.errors import InputError
+from butfor.plotting.figure import new_figure
 from butfor.plotting.style import COLOURS, DPI, FAINT, INK, QUIET, REMOVED, plain
 
 if TYPE_CHECKING:
@@ -166,8 +167,6 @@ def _check_sizes(where: str, sizes: Sequence[int], total: int) -> None:
 def _page(number: int, title: str) -> tuple[Figure, list[Axes]]:
     """A figure that pyplot does not keep, and its row of panels."""
     with optional_imports():
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
         from matplotlib.layout_engine import ConstrainedLayoutEngine
     if number == 0:
         raise InputError("there is nothing to draw; give one panel at least")
@@ -176,8 +175,7 @@ def _page(number: int, title: str) -> tuple[Figure, list[Axes]]:
     lines = textwrap.wrap(title, int(11 * width))
     size = (width, PANEL[1] + TITLE_LINE * len(lines))
     layout = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08, wspace=0.03)
-    figure = Figure(figsize=size, dpi=DPI, facecolor="white", layout=layout)
-    FigureCanvasAgg(figure)
+    figure = new_figure(size, DPI, layout)
     figure.suptitle("\n".join(lines), x=0.012, ha="left", size=11.5, **plain(INK))
     return figure, list(figure.subplots(1, number, sharey=True, squeeze=False)[0])
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from butfor.boundary.atomic import atomic_write
-from butfor.boundary.extras import optional_imports
 from butfor.errors import InputError
 from butfor.plotting.edge_labels import edge_labels as labels_of
 from butfor.plotting.excerpt import ADD, OTHER, PREDICTED, REMOVE, Excerpt
+from butfor.plotting.figure import new_figure
 from butfor.plotting.labels import INSIDE, Lettering
 from butfor.plotting.layout import fit, place
 from butfor.plotting.page import frame
@@ -84,9 +84,6 @@ def draw(
         InputError: matplotlib is not installed, the picture cannot be saved there, the graph is not the one the result
             is about, or it has no such edge attribute.
     """
-    with optional_imports():
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
     if max_nodes < 1:
         raise InputError(f"max_nodes is {max_nodes}; show at least one node")
     file = None if path is None else checked_path(Path(path))
@@ -94,8 +91,7 @@ def draw(
     kinds = appearance.kinds(excerpt.nodes)
     styles = appearance.styles(kinds)
 
-    figure = Figure(figsize=SIZE, dpi=DPI, facecolor="white")
-    FigureCanvasAgg(figure)
+    figure = new_figure(SIZE, DPI)
     axes = frame(figure, result, appearance, excerpt, styles, has_words)
     labels = labels_of(appearance.graph, excerpt, edge_labels)
     _draw_graph(axes, appearance, excerpt, [styles[int(kind)] for kind in kinds], labels)

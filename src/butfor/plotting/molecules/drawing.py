@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from butfor.boundary.extras import optional_imports
+from butfor.plotting.figure import new_figure
 from butfor.plotting.molecules.pen import TRUTH, Pen
 from butfor.plotting.molecules.sketch import Sketch
 from butfor.plotting.page import extent, paragraph
@@ -62,13 +62,9 @@ def draw_molecule(
         InputError: matplotlib is not installed, the picture cannot be saved there, or atoms and bonds
             contradict each other.
     """
-    with optional_imports():
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
     file = None if path is None else checked_path(Path(path))
     sketch = Sketch.of(symbols, bonds, removed=removed, added=added, truth=truth, names=names)
-    figure = Figure(figsize=SIZE, dpi=DPI, facecolor="white")
-    FigureCanvasAgg(figure)
+    figure = new_figure(SIZE, DPI)
     axes, size = _frame(figure, sketch, title, caption)
     Pen(axes, sketch, size).draw()
     if file is not None:
