@@ -3,7 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test slow lint format check-all bench docs reproduce docs-reproduction clean
+.PHONY: demo test slow oldest lint format check-all bench docs reproduce docs-reproduction dist clean
+
+# Where each package that butfor needs is at work.
+OLDEST_TESTS := tests/test_api.py tests/boundary tests/datasets/test_tables.py tests/evaluation tests/executors \
+	tests/methods/test_attack.py tests/methods/test_cf_gnn.py tests/methods/test_exact.py tests/methods/test_subgraph.py \
+	tests/models/test_weights.py tests/pages/test_widget.py tests/paper/test_page.py \
+	tests/paper/parts/test_hyperparameter_search.py tests/plotting tests/result tests/runs \
+	tests/cli/test_app.py tests/cli/test_explain.py tests/cli/test_hyperparameters.py
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -33,6 +40,16 @@ check-all: lint test slow bench
 slow: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow
 
+# The oldest packages that are allowed, in an environment of their own. They deprecate parts of each other.
+oldest:
+	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt '.[dev]'
+	.venv-oldest/bin/python -m pytest -m 'not slow' -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning $(OLDEST_TESTS)
+
+# The sdist, and the wheel that is built from it.
+dist: $(STAMP)
+	$(BIN)/python -m build
+
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks.neighbourhood
 	$(BIN)/python -m benchmarks.cf_gnn
@@ -57,4 +74,4 @@ docs-reproduction: reproduce
 	rm docs/results/reproduction/figures/*.svg
 
 clean:
-	rm -rf .venv demo build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest demo build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 from butfor.boundary.arguments import check_whole
 from butfor.certificate.check import Refused, check
 from butfor.edits.rules import Rules
-from butfor.edits.space import EditSpace
+from butfor.edits.space import EditSpace, Within
 from butfor.errors import InputError
 from butfor.executors import chosen_executor
 from butfor.executors.plan import edges_around
@@ -29,6 +29,7 @@ from butfor.problem.listener import Listener
 from butfor.problem.target import as_targets, target_nodes
 from butfor.result.assemble import Provenance
 from butfor.result.context import PlotContext
+from butfor.result.hint import ADDITIONS, instead
 from butfor.result.otherwise import is_without_answer, with_otherwise
 from butfor.result.result_list import ResultList
 from butfor.result.unsearched import failed
@@ -342,9 +343,9 @@ class Session:
         Raises:
             Refused: saying what is wrong with it.
         """
-        nodes = certificate.target
-        if any(not 0 <= node < self.graph.num_nodes for node in nodes):
-            raise Refused(f"it is about another graph: there is no target {nodes} in this one")
+        nodes, several = certificate.target, {"node": 1, "link": 2, "graph": 0}[self.predictor.task]
+        if len(nodes) != several or any(node >= self.graph.num_nodes for node in nodes):
+            raise Refused(f"it is about another graph or task: there is no target {nodes} in this one")
         fingerprints = self.graph_id, self.model_id, self.space_id
         return check(self.builder.build(nodes), certificate, fingerprints)
 
@@ -358,7 +359,20 @@ class Session:
 
     def provenance(self, method: Method) -> Provenance:
         """What all results of this session and a method have in common."""
-        return Provenance(method.record(), self.space_id, self.graph_id, self.model_id, self._context, self.number)
+        ids = self.space_id, self.graph_id, self.model_id
+        return Provenance(method.record(), *ids, self._context, self.number, self._helps)
+
+    @cached_property
+    def _helps(self) -> str:
+        """How to try additions too; empty where they are tried already, or it is not known what a new edge carries."""
+        if self.otherwise is not None or self.space.add or self.space.feature_rules:
+            return ""
+        more = EditSpace(add=Within(ADDITIONS), relations=self.space.relations, carries=self.space.carries)
+        try:
+            Rules.of(more, self.graph, self.predictor.call.edge_fields)
+        except InputError:
+            return ""
+        return instead(self.space)
 
     @property
     def space_id(self) -> str:

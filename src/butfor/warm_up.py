@@ -11,7 +11,7 @@ from multiprocessing import get_context
 
 import numpy as np
 import torch
-from torch_geometric.nn import GraphConv
+from torch_geometric.nn import GCN, GraphConv
 
 from butfor.session import Session
 from butfor.testing import random_problem
@@ -42,6 +42,11 @@ def compile_kernels(kind: str) -> None:
         sieve = problem.sieve(edits, 2, np.inf, 0.0)
         if sieve is not None:
             sieve.next(1)
+    if kind == "gcn":
+        # Three layers on equal features have bounds of their own.
+        data.x = torch.ones_like(data.x)
+        deep = GCN(data.num_features, 4, num_layers=3, out_channels=3).to(data.x.dtype).eval()
+        Session.of(deep, data).problem(0).influence((), edits, 2)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +13,7 @@ import torch
 
 from butfor.cli import main
 from butfor.datasets import GENERATORS
-from butfor.methods import Greedy, KeepEgo
+from butfor.methods import Exact, KeepEgo
 from butfor.paper import PAPER
 from butfor.runs import read_results
 from page_runs import content
@@ -43,24 +45,26 @@ def test_demo_writes_models_results_and_pictures(
     monkeypatch.setattr(module, "PAPER", {"tree-cycles": PAPER["tree-cycles"]})
     monkeypatch.setattr(module, "GENERATORS", {"tree-cycles": few})
     monkeypatch.setattr(module, "trained_gcn", quick)
-    monkeypatch.setattr(module, "_methods", lambda _: {"greedy": Greedy(), "keep-ego": KeepEgo()})
-    mine = tmp_path / "demo" / "tree-cycles" / "mine.txt"
+    monkeypatch.setattr(module, "_methods", lambda _: {"exact": Exact(), "keep-ego": KeepEgo()})
+    mine = tmp_path / "the demo" / "tree-cycles" / "mine.txt"
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
     for _ in range(2):  # the second time over what the first has written
-        assert main(["demo", "--out", str(tmp_path / "demo")]) == 0
+        assert main(["demo", "--out", str(tmp_path / "the demo")]) == 0
     out = capsys.readouterr().out
     assert "numbers need not match" in out
     assert "paper: 1HOP" in out
     written = {path.name for path in mine.parent.iterdir()}
-    assert written >= {"mine.txt", "model.json", "model.safetensors", "greedy.jsonl", "keep-ego.jsonl"}
+    assert written >= {"mine.txt", "model.json", "model.safetensors", "exact.jsonl", "keep-ego.jsonl"}
     assert "counterfactual-1.png" in written
     assert f"open {mine.parent / 'report.html'} in a browser" in out
     report = content(mine.parent / "report.html")
     assert report["title"] == "Tree-Cycles, test nodes"
     sentences = [record["sentence"] for record in report["results"]]
-    assert sentences == [str(result) for result in read_results(mine.parent / "greedy.jsonl")]
-    assert len(read_results(mine.parent / "greedy.jsonl")) == 40
+    assert sentences == [str(result) for result in read_results(mine.parent / "exact.jsonl")]
+    assert len(read_results(mine.parent / "exact.jsonl")) == 40
     assert json.loads((mine.parent / "model.json").read_text())["data"]["name"] == "tree-cycles"
-    capsys.readouterr()
-    assert main(["evaluate", str(mine.parent / "greedy.jsonl"), "--checkpoint", str(mine.parent)]) == 0
+    hints = re.findall(r"^  butfor (.*)$", out, flags=re.MULTILINE)[-3:]
+    assert [hint.split()[0] for hint in hints] == ["show", "evaluate", "explain"]
+    for hint in hints:
+        assert main(shlex.split(hint)) == 0, capsys.readouterr().err

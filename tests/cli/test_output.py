@@ -9,6 +9,7 @@ import torch
 from torch_geometric.data import Data
 
 from butfor.cli import main
+from butfor.cli.output import called
 from butfor.datasets import save_graph
 
 if TYPE_CHECKING:
@@ -66,3 +67,17 @@ def test_names_reach_the_terminal_without_control_characters(
         assert len(err.splitlines()) <= 1
     assert "\\x1b" in said
     assert not any(letter in said for letter in "\x1b\x07\u202e\x9b\r")
+
+
+def test_hints_call_the_program_so_that_a_shell_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "my env" / "butfor"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("sys.argv", [str(program)])
+    assert called() == f"'{program}'"
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert called() == "butfor"
+    monkeypatch.setattr("sys.argv", ["pytest"])
+    assert called() == "butfor"

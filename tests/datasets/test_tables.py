@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from butfor.datasets import load_graph, save_graph
-from butfor.errors import GraphError
+from butfor.errors import GraphError, InputError
 from graphs import same_graph
 
 if TYPE_CHECKING:
@@ -156,5 +156,5 @@ def test_a_name_that_is_spelled_like_no_number_is_a_name(table) -> None:
 
 def test_polars_is_optional(table, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(GraphError, match=r"pip install 'butfor\[tables\]'"):
+    with pytest.raises(InputError, match=r"pip install 'butfor\[tables\]'"):
         table()

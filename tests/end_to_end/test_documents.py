@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import runpy
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from butfor.cli import main
 from butfor.methods import METHODS
 from butfor.session import Session
 
@@ -66,17 +64,6 @@ def test_python_of_a_document_runs_as_written(name: str, printed: Callable[[str]
 
 def test_documents_that_must_have_python_have_some() -> None:
     assert {path.name for path in DOCUMENTS if blocks(path)} >= {"README.md", "proofs.md", "pyg.md", "sessions.md"}
-
-
-@pytest.mark.slow
-def test_shell_commands_run_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    text = (ROOT / "README.md").read_text()
-    commands = re.findall(r"^\$ butfor (.*)$", text, flags=re.MULTILINE)
-    assert len(commands) >= 4
-    for command in commands:
-        assert main([*shlex.split(command), *(["--quiet"] if command.startswith(("train", "explain")) else [])]) == 0
-    assert (tmp_path / "node-2.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

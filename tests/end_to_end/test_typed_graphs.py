@@ -99,10 +99,12 @@ def test_the_neighbourhood_gives_the_scores_of_the_whole_graph(kind: str) -> Non
         problem = session.problem(node)
         near = problem.edits.neighbourhood
         if near.hops is None:
-            # Types of the same size may be taken for each other, and HGT puts them one behind the other: where nothing
-            # shows that the neighbourhood is enough, so small a graph is searched as a whole.
+            # HGT puts the rows of all types one behind the other: where nothing shows that the neighbourhood is enough,
+            # so small a graph is searched as a whole.
+            assert kind == "HGT"
             assert not problem.is_local
         else:
+            assert problem.is_local == (kind != "HGT")
             sizes.append(near.num_nodes)
         count = len(problem.edits)
         if not count:

@@ -214,7 +214,7 @@ def test_results_as_a_table(full: Path, tmp_path: Path, monkeypatch: pytest.Monk
         load_results(full).to_frame("arrow")
     # Where pandas is installed PyG imports it, so it is not among what is installed for tests.
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InputError, match="such a table needs pandas: pip install pandas"):
+    with pytest.raises(InputError, match="pandas is not installed; run: pip install pandas"):
         load_results(full).to_frame("pandas")
     monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=lambda data, columns: (data, columns)))
     made, columns = load_results(full).to_frame("pandas")

@@ -2,10 +2,10 @@
 
 What is confirmed: the certificate is about this graph, this model, this edit space and this goal; its tree leaves out
 no set of the allowed edits that costs less than it says; every set that was tried is tried again, on the model itself;
-every bound is computed again (`bounds.py`, which has the proof). What is taken for granted: that nothing outside the
-neighbourhood matters, which `butfor.problem.builder` checks for every target; and, where something was bounded, that
-the program which is bounded is the model's, though the two are compared on the intact graph and on some sets of edits.
-A proof that only tries sets rests on the model alone.
+every bound is computed again (`bounds.py`, which has the proof). That nothing outside the neighbourhood matters must be
+shown by the model's code or its traced run (`butfor.problem.builder`), and some sets are tried on the whole graph too.
+What is taken for granted, where something was bounded: that the program which is bounded is the model's, though the two
+are compared on the intact graph and on some sets of edits. A proof that only tries sets rests on the model alone.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from butfor.certificate.subject import Subject, listed
 from butfor.edits.edits import pack
 from butfor.errors import ButforError
 from butfor.oracle.general import ModelOracle
+from butfor.predict.truth import logits_after
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from butfor.certificate.record import Certificate
     from butfor.edits.edit import Edit
+    from butfor.edits.edits import EditSet
     from butfor.problem.problem import Problem
 
 __all__ = ["Checked", "Refused", "check"]
@@ -85,6 +87,7 @@ def check(problem: Problem, certificate: Certificate, fingerprints: tuple[str, s
         Refused: saying what is wrong.
     """
     _same_question(problem, certificate, fingerprints)
+    _follows_the_whole_graph(problem)
     subject = Subject.of(problem, certificate.limit)
     tried, bounded = _leaves(subject, certificate)
     if bounded and subject.bounds is None:
@@ -110,6 +113,22 @@ def _same_question(problem: Problem, certificate: Certificate, fingerprints: tup
     allowed = listed(problem)
     if certificate.edits != allowed:
         raise Refused(f"it lists {len(certificate.edits)} edits, which are not the {len(allowed)} that are allowed")
+
+
+def _follows_the_whole_graph(problem: Problem) -> None:
+    """What is tried or bounded in the neighbourhood must hold on the whole graph."""
+    if not problem.can_prove:
+        raise Refused(
+            "nothing shows that the model reads no more than the neighbourhood, so nothing can be proved of it"
+        )
+    if problem.does_the_same_everywhere:
+        return
+    for made in problem.edits.sample_sets():
+        mine, truth = _scores(problem, pack([made]))[0], logits_after(problem.predictor, problem.edits, made)
+        if not problem.predictor.same_logits(mine, truth):
+            raise Refused(
+                f"the model says something else on the whole graph than on a part of it: {_told(problem, made)}"
+            )
 
 
 def _leaves(
@@ -185,7 +204,7 @@ def _scores(problem: Problem, packed: NDArray[np.int64]) -> Tensor:
     return general.logits([(problem.edits, packed)])[0]
 
 
-def _told(problem: Problem, made: tuple[int, ...]) -> str:
+def _told(problem: Problem, made: EditSet) -> str:
     told: dict[type[Edit], list[str]] = {}
     for one in problem.edits.records(made):
         told.setdefault(type(one), []).append(one.told(lambda node, _: str(node), "–"))

@@ -1,7 +1,9 @@
 """Functions of single numbers on intervals, in plain numpy, so that it can be checked by reading.
 
 An interval is a pair of arrays, the lower and the upper ends. A function that is not listed here may give any number.
-An interval holds for results that are numbers: a model that returns NaN predicts nothing, so reaches no goal.
+A number is *known* if both ends of its interval are finite, and not too large for single precision, or if it is a
+single infinite one. Any other may be NaN, and so may all that is computed from it, but for the result of a comparison,
+which is true or false.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
     Interval = tuple[NDArray[np.float64], NDArray[np.float64]]
 
-__all__ = ["image", "product"]
+__all__ = ["defined", "image", "product"]
 
 
 def _sigmoid(x: Any) -> Any:
@@ -42,12 +44,25 @@ COMPARED: dict[str, Callable[..., Any]] = {
 TESTED: dict[str, Callable[..., Any]] = {"isinf": np.isinf, "isnan": np.isnan, "isfinite": np.isfinite}
 
 
+# What is larger may be infinite in a model.
+LARGEST = float(np.finfo(np.float32).max)
+
+
 def image(code: str, parameters: tuple[float, ...], given: list[Interval]) -> Interval:
     """An interval that holds whatever a function gives for numbers in the given intervals."""
     with np.errstate(all="ignore"):
         low, high = _image(code, parameters, given)
-    undefined = np.isnan(low) | np.isnan(high)
-    return np.where(undefined, -np.inf, low), np.where(undefined, np.inf, high)
+    defined = _is_known(low, high)
+    if code not in ("where", *COMPARED, *TESTED):
+        for one in given:
+            defined = defined & _is_known(*one)
+    return _where(defined, (low, high))
+
+
+def _is_known(low: Any, high: Any) -> Any:
+    """Whether a number of this interval is one, and infinite only where it is nothing else."""
+    infinite = (low == high) & np.isinf(low)
+    return infinite | ((np.abs(low) <= LARGEST) & (np.abs(high) <= LARGEST))
 
 
 def _image(code: str, parameters: tuple[float, ...], given: list[Interval]) -> Interval:
@@ -106,12 +121,17 @@ def _where(defined: NDArray[np.bool_], interval: Interval) -> Interval:
     return np.where(defined, interval[0], -np.inf), np.where(defined, interval[1], np.inf)
 
 
+def defined(low: Any, high: Any) -> Interval:
+    """The interval, or all numbers where an end is not a number."""
+    undefined = np.isnan(low) | np.isnan(high)
+    return np.where(undefined, -np.inf, low), np.where(undefined, np.inf, high)
+
+
 def product(one: Interval, other: Interval) -> Interval:
     """The interval of all products of a number from one interval and a number from another."""
     with np.errstate(invalid="ignore"):
         ends = np.stack([a * c for a in one for c in other])
-    undefined = np.isnan(ends).any(axis=0)
-    return np.where(undefined, -np.inf, ends.min(axis=0)), np.where(undefined, np.inf, ends.max(axis=0))
+    return defined(ends.min(axis=0), ends.max(axis=0))
 
 
 def _quotient(above: Interval, below: Interval) -> Interval:

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from butfor.boundary.json_values import Misfit, items, record, text, whole
+from butfor.boundary.json_values import Misfit, items, number, record, text, whole
 from butfor.boundary.reading import read_bytes
 from butfor.errors import InputError
 
@@ -42,6 +42,9 @@ class Certificate:
         model_id: that of the model.
         space_id: that of the edit space.
 
+    Raises:
+        Misfit: a field is of the wrong kind or out of range.
+
     Examples:
         >>> import butfor
         >>> model, data = butfor.example()
@@ -62,19 +65,35 @@ class Certificate:
     model_id: str = ""
     space_id: str = ""
 
+    def __post_init__(self) -> None:
+        if self.below is not None and number(self.below, "the cost below which sets are ruled out", 0.0) == 0:
+            raise Misfit("it rules out nothing: no set of edits costs less than 0")
+        for node in self.target:
+            whole(node, "a node of the target")
+        for edit in self.edits:
+            text(edit, "an edit")
+        for node in self.tree:
+            whole(node, "a node of the tree", BOUNDED)
+        for name in ("goal", "graph_id", "model_id", "space_id"):
+            text(getattr(self, name), name)
+
     @property
     def limit(self) -> float:
         """``below`` as a number: sets that cost less were ruled out; infinite for all sets."""
-        return math.inf if self.below is None else self.below
+        return math.inf if self.below is None else float(self.below)
 
-    def to_json(self) -> str:
-        """One line of a file."""
-        plain = {
+    @property
+    def plain(self) -> dict[str, Any]:
+        """As data for JSON."""
+        return {
             "certificate": FORMAT, "target": self.target, "below": self.below, "goal": self.goal,
             "graph": self.graph_id, "model": self.model_id, "space": self.space_id, "edits": self.edits,
             "tree": self.tree,
         }  # fmt: skip
-        return json.dumps(plain, separators=(",", ":"))
+
+    def to_json(self) -> str:
+        """One line of a file."""
+        return json.dumps(self.plain, separators=(",", ":"))
 
     @classmethod
     def from_plain(cls, plain: Any) -> Certificate:
@@ -84,19 +103,11 @@ class Certificate:
             Misfit: it is not a certificate.
         """
         fields = record(plain, "the line")
-        if fields.get("certificate") != FORMAT:
+        if (type(fields.get("certificate")), fields.get("certificate")) != (int, FORMAT):
             raise Misfit("it is no certificate of this version")
-        below = fields.get("below")
-        if below is not None and (type(below) not in (int, float) or not below > 0):
-            raise Misfit("what it rules out must be a cost, or null for everything")
-        edits = [text(edit, "an edit") for edit in items(fields.get("edits"), "edits")]
-        return cls(
-            tuple(whole(node, "a node of the target") for node in items(fields.get("target"), "the target")),
-            None if below is None else float(below),
-            tuple(edits),
-            tuple(whole(node, "a node of the tree", BOUNDED) for node in items(fields.get("tree"), "the tree")),
-            *(text(fields.get(name), name) for name in ("goal", "graph", "model", "space")),
-        )
+        lists = [tuple(items(fields.get(name), name)) for name in ("target", "edits", "tree")]
+        names = [fields.get(name) for name in ("goal", "graph", "model", "space")]
+        return cls(lists[0], fields.get("below"), lists[1], lists[2], *names)
 
 
 def read_certificates(path: Path) -> Iterator[Certificate]:
@@ -118,9 +129,9 @@ def read_certificates(path: Path) -> Iterator[Certificate]:
         >>> [one.target for one in read_certificates(Path("results.proof.jsonl"))]
         [(605,)]
     """
-    for number, line in enumerate(read_bytes(path).splitlines(), 1):
+    for place, line in enumerate(read_bytes(path).splitlines(), 1):
         if line.strip():
             try:
                 yield Certificate.from_plain(json.loads(line))
             except (ValueError, RecursionError) as problem:
-                raise InputError(f"{path}, line {number}: {problem}") from problem
+                raise InputError(f"{path}, line {place}: {problem}") from problem

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from butfor.certificate.intervals import image
+from butfor.certificate.intervals import defined, image
 from butfor.oracle.program.steps import Linear, Map, Pick
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ def row_by_row(step: Map | Linear | Pick | Fold, given: list[Interval], row_of: 
         low, high = given[0]
         added = 0.0 if step.added is None else expanded(step.added, row_of)
         with np.errstate(invalid="ignore"):
-            ends = low @ rising + high @ falling + added, high @ rising + low @ falling + added
-        return np.where(np.isnan(ends[0]), -np.inf, ends[0]), np.where(np.isnan(ends[1]), np.inf, ends[1])
+            return defined(low @ rising + high @ falling + added, high @ rising + low @ falling + added)
     if isinstance(step, Pick):
         shape = np.broadcast_shapes(*(one[0].shape[:-1] for one in given))
         low, high = (
@@ -68,8 +67,8 @@ def row_by_row(step: Map | Linear | Pick | Fold, given: list[Interval], row_of: 
     folds: dict[str, Callable[..., Any]] = {"sum": np.sum, "mean": np.mean, "amax": np.max, "amin": np.min}
     if step.code in folds:
         fold = folds[step.code]
-        folded = [np.stack([fold(one[..., g], axis=-1) for g in groups], axis=-1) for one in (low, high)]
-        return folded[0], folded[1]
+        with np.errstate(invalid="ignore"):
+            return defined(*(np.stack([fold(one[..., g], axis=-1) for g in groups], axis=-1) for one in (low, high)))
     shape = (*low.shape[:-1], len(groups))
     return np.full(shape, -np.inf), np.full(shape, np.inf)
 

@@ -12,6 +12,7 @@ from butfor.certificate.bounds import Bounds
 from butfor.certificate.early import times
 from butfor.oracle.program.build import differences
 from butfor.oracle.program.restriction import Restrictable
+from butfor.oracle.program.steps import in_order
 from butfor.oracle.program.trace import Untraceable
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ __all__ = ["Subject", "listed"]
 # Room for the rounding of scores in single precision, relative to 1 + the largest score that the edits may lead to.
 SLACK = 1e-4
 
+# Bounds keep for each row of the program which edits it depends on: at most so many truth values, a byte each.
+MOST_TOLD = 500_000_000
+
 
 @dataclass(frozen=True, eq=False)
 class Subject:
@@ -34,6 +38,7 @@ class Subject:
     Attributes:
         costs: of each edit.
         below: sets that cost less are to be ruled out.
+        rounding: how far sums of the same costs may lie apart.
         max_edits: the size of the largest set that is allowed.
         bounds: on the differences of scores that decide whether the goal is reached, and on the scores behind them;
             None where nothing can be bounded.
@@ -46,6 +51,7 @@ class Subject:
 
     costs: NDArray[np.float64]
     below: float
+    rounding: float
     max_edits: int
     bounds: Bounds | None
     unbounded: str
@@ -67,7 +73,8 @@ class Subject:
                 why = f"the model's scores cannot be bounded: {untraceable}"
         if bounds is not None and np.isnan(bounds.exactly(np.zeros(len(edits) + 1, dtype=bool))).any():
             bounds, why = None, "the model computes a function that the checker has no bounds for"
-        return cls(edits.costs, below, largest, bounds, why, pairs, goal.lead, goal.wanted is not None)
+        every = goal.wanted is not None
+        return cls(edits.costs, below, edits.rounding(below), largest, bounds, why, pairs, goal.lead, every)
 
     def most(self, made: Sequence[int], free: NDArray[np.int64]) -> int:
         """How many free edits a set that is to be ruled out can contain beside ``made``, at most."""
@@ -79,9 +86,8 @@ class Subject:
         return self._room(made) > 0 and len(made) <= self.max_edits
 
     def _room(self, made: Sequence[int]) -> float:
-        """What may be spent beside ``made``, less room for the rounding of sums of costs."""
-        room = self.below - float(self.costs[list(made)].sum())
-        return room - 1e-9 * (1 + self.below) if np.isfinite(self.below) else room
+        """What may be spent beside ``made``."""
+        return self.below - self.rounding - float(self.costs[list(made)].sum())
 
     def is_bounded(self, made: Sequence[int], free: NDArray[np.int64]) -> bool:
         """Whether a bound rules out all sets of ``made`` and some free edits that are to be ruled out."""
@@ -108,7 +114,7 @@ def _bounds(problem: Problem, pairs: NDArray[np.float64]) -> Bounds:
     """Bounds on these differences of the target's scores and, behind them, on the scores.
 
     Raises:
-        Untraceable: the model has no program.
+        Untraceable: the model has no program, or one that is too large.
     """
     edits = problem.edits
     scores = differences(problem.predictor, edits, np.eye(pairs.shape[1]))
@@ -117,6 +123,9 @@ def _bounds(problem: Problem, pairs: NDArray[np.float64]) -> Bounds:
     assert row == 0
     # The scores themselves say how much rounding may hide.
     out = times(out, np.concatenate([pairs, np.eye(pairs.shape[1])]).T)
+    told = sum(value.rows for _, value in in_order(out)) * len(edits)
+    if told > MOST_TOLD:
+        raise Untraceable(f"a table of {told:,} rows and edits")
     owner = np.concatenate([edits.edit_of, edits.new_edit])
     return Bounds(out, owner, np.arange(len(owner)) >= len(edits.edit_of), len(edits))
 

@@ -12,6 +12,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from butfor.boundary.extras import optional_imports
 from butfor.boundary.printable import printable
 from butfor.cli.interrupts import TERMINATED, exit_code, terminable, was_terminated
 from butfor.errors import ButforError, InputError
@@ -20,19 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 __all__ = ["main"]
-
-# The extra that installs each optional package.
-EXTRAS = {
-    **{
-        "cyclopts": "cli",
-        "rich": "cli",
-        "matplotlib": "plot",
-        "polars": "tables",
-        "ray": "ray",
-        "anywidget": "notebook",
-    },
-    **dict.fromkeys(["captum", "jinja2", "optuna"], "reproduce"),
-}
 
 WRONG_INPUT, PIPE_CLOSED = 2, 141
 
@@ -53,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # an ASCII terminal gets "?" for "–", not a traceback
     try:
-        with terminable(), _no_warnings():
+        with terminable(), _no_warnings(), optional_imports():
             code = _run(sys.argv[1:] if argv is None else argv)
             sys.stdout.flush()
     except KeyboardInterrupt as problem:
@@ -63,10 +51,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return PIPE_CLOSED
     except ButforError as problem:
         return _fail(f"error: {problem}", WRONG_INPUT)
-    except ImportError as problem:
-        if (missing := _missing_extra(problem)) is None:
-            raise
-        return _fail(f"error: {missing} is not installed; run: pip install 'butfor[{EXTRAS[missing]}]'", WRONG_INPUT)
     except OSError as problem:
         if was_terminated():
             return _fail("interrupted", TERMINATED)
@@ -132,16 +116,6 @@ def _without_far_guess(message: str, option: str) -> str:
 def _fail(message: str, code: int) -> int:
     print(printable(" ".join(message.split())), file=sys.stderr)
     return code
-
-
-def _missing_extra(problem: BaseException | None) -> str | None:
-    """The optional package whose absence caused an import error, perhaps through other errors that wrap it."""
-    while problem is not None:
-        name = (getattr(problem, "name", None) or "").partition(".")[0]
-        if isinstance(problem, ModuleNotFoundError) and name in EXTRAS:
-            return name
-        problem = problem.__cause__
-    return None
 
 
 def _discard_output() -> None:

@@ -97,6 +97,10 @@ def _confirmed(session: Session, problem: "Problem", result: "Counterfactual", p
         Refused: something is wrong with the result or its proof.
     """
     chosen = _numbers(problem, result)
+    if (result.status is Status.REACHED) != problem.reached:
+        raise Refused(f"the intact graph {'reaches' if problem.reached else 'does not reach'} the goal")
+    if result.edits and abs(problem.edits.cost(chosen) - result.cost) > problem.edits.rounding(result.cost):
+        raise Refused(f"its edits cost {problem.edits.cost(chosen):g}, not {result.cost:g}")
     if result.edits and not verify(problem, chosen).reached:
         raise Refused("its edits do not reach the goal on the whole graph")
     checked = session.check(proof)

@@ -1,5 +1,6 @@
 """``butfor demo``: from three graphs to metrics and pictures, in a minute or two."""
 
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,7 +9,7 @@ from cyclopts import Parameter
 
 from butfor.cli.job import Search, WithinGraph
 from butfor.cli.metrics_table import MetricsRow, print_metrics
-from butfor.cli.output import read_with_notes, say
+from butfor.cli.output import called, read_with_notes, say
 from butfor.cli.source import Seed
 from butfor.datasets import GENERATORS, describe
 from butfor.errors import StoreError
@@ -70,11 +71,12 @@ def demo(
     say("  report.html                     all of exact.jsonl, to look through in a browser")
     say("Try next:")
     place = out / "tree-cycles"
+    butfor, folder, results = called(), shlex.quote(str(place)), shlex.quote(str(place / "exact.jsonl"))
     say(f"  open {place / 'report.html'} in a browser")
     if first is not None:
-        say(f"  butfor show {place / 'exact.jsonl'} --node {first.target}")
-    say(f"  butfor evaluate {place / 'exact.jsonl'} --checkpoint {place}")
-    say(f"  butfor explain --checkpoint {place} --nodes 600-620 --method cf-gnn --momentum 0.9")
+        say(f"  {butfor} show {results} --node {first.target}")
+    say(f"  {butfor} evaluate {results} --checkpoint {folder}")
+    say(f"  {butfor} explain --checkpoint {folder} --nodes 600-620 --method cf-gnn --momentum 0.9")
 
 
 def _run_on_graph(paper: "PaperDataset", folder: Path, seed: int, quiet: bool) -> "Counterfactual | None":

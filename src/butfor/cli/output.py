@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 import sys
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tqdm import tqdm
@@ -12,14 +15,22 @@ from butfor.boundary.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from butfor.result.counterfactual import Counterfactual
 
-__all__ = ["note", "print_table", "read_with_notes", "say"]
+__all__ = ["called", "note", "print_table", "read_with_notes", "say"]
 
 # Where there is no terminal there is no width to fit in: rows stay on one line for grep and awk.
 WIDE = 1000
+
+
+def called() -> str:
+    """What to type to call this program again: its name, or its path where a shell does not find it by its name."""
+    program = Path(sys.argv[0])
+    if program.name != "butfor" or not program.is_file():  # called from Python
+        return "butfor"
+    found = shutil.which("butfor")
+    return "butfor" if found is not None and program.samefile(found) else shlex.quote(str(program))
 
 
 def say(text: str = "") -> None:

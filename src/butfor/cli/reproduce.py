@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter, validators
 
+from butfor.boundary.extras import optional_imports
 from butfor.cli.interrupts import exit_code
 from butfor.cli.output import note, print_table, say
 from butfor.errors import InputError, StoreError
@@ -117,14 +118,15 @@ def _reference(given: Path | None, datasets: tuple[str, ...], quiet: bool) -> Pa
 
 def _check_extras(parts: list[str]) -> None:
     """Import optional packages now, so that a missing one is reported at once and not after half an hour."""
-    import jinja2  # noqa: F401
-    import matplotlib  # noqa: F401
-    import polars  # noqa: F401
+    with optional_imports("reproduce"):
+        import jinja2  # noqa: F401
+        import matplotlib  # noqa: F401
+        import polars  # noqa: F401
 
-    if "search" in parts:
-        import optuna  # noqa: F401
-    if "table-3" in parts or "time" in parts:
-        import captum  # noqa: F401
+        if "search" in parts:
+            import optuna  # noqa: F401
+        if "table-3" in parts or "time" in parts:
+            import captum  # noqa: F401
 
 
 def _check_folder(folder: Path) -> None:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from butfor.boundary.extras import optional_imports
 from butfor.boundary.json_values import shown
 from butfor.boundary.reading import reading
 from butfor.errors import GraphError
@@ -42,12 +43,10 @@ def import_polars() -> Any:
     """The package that reads tables.
 
     Raises:
-        GraphError: it is not installed.
+        InputError: it is not installed.
     """
-    try:
+    with optional_imports():
         import polars
-    except ImportError as problem:
-        raise GraphError("reading CSV and Parquet needs polars: pip install 'butfor[tables]'") from problem
     return polars
 
 

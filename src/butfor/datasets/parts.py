@@ -54,7 +54,8 @@ class Table:
         columns: their dtypes by name.
 
     Raises:
-        GraphError: polars is missing, the file cannot be read, or has not these columns.
+        GraphError: the file cannot be read, or has not these columns.
+        InputError: polars is not installed.
     """
 
     def __init__(self, path: Path, *ids: str, memory: int) -> None:

@@ -44,7 +44,8 @@ def read_tables(edges_path: Path, nodes_path: Path) -> Data:
     order of the table, and `node_ids` keeps their ids. Columns of plain text are left out.
 
     Raises:
-        GraphError: if polars is missing, a file cannot be read, or a column or id does not fit.
+        GraphError: a file cannot be read, or a column or id does not fit.
+        InputError: polars is not installed.
     """
     nodes = _read(nodes_path, "id")
     edges = _read(edges_path, "source", "target")

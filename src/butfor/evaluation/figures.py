@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from butfor.boundary.extras import optional_imports
 from butfor.errors import InputError
 from butfor.plotting.style import COLOURS, DPI, FAINT, INK, QUIET, REMOVED, plain
 
@@ -164,12 +165,10 @@ def _check_sizes(where: str, sizes: Sequence[int], total: int) -> None:
 
 def _page(number: int, title: str) -> tuple[Figure, list[Axes]]:
     """A figure that pyplot does not keep, and its row of panels."""
-    try:
+    with optional_imports():
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
         from matplotlib.layout_engine import ConstrainedLayoutEngine
-    except ModuleNotFoundError as error:
-        raise InputError("figures need matplotlib: pip install 'butfor[plot]'") from error
     if number == 0:
         raise InputError("there is nothing to draw; give one panel at least")
     # A single panel is wider, to make room for its title and legend.

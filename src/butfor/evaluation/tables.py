@@ -6,6 +6,8 @@ import io
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from butfor.boundary.extras import optional_imports
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -44,7 +46,8 @@ class Table:
 
     def csv(self) -> str:
         """The records in CSV; a column stands where it first occurs in the records."""
-        import polars as pl
+        with optional_imports():
+            import polars as pl
 
         columns = list(dict.fromkeys(column for record in self.records for column in record))
         frame = pl.DataFrame(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from butfor.boundary.arguments import check_whole
+from butfor.boundary.extras import optional_imports
 from butfor.errors import InputError
 from butfor.executors.base import Executor, Luggage, Unpacked, Worker
 
@@ -73,7 +74,8 @@ class Ray(Executor):
         )
 
     def _connected(self) -> Any:
-        import ray
+        with optional_imports():
+            import ray
 
         if not ray.is_initialized():
             settings: dict[str, Any] = {} if self.address else {"num_cpus": self.workers, "include_dashboard": False}

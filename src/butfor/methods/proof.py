@@ -28,10 +28,7 @@ __all__ = ["Proof", "Tuning", "number_of_sets"]
 # Branches that grow together. The order in which sets are tried depends on it, so it is no part of `Tuning`.
 BLOCK = 256
 
-# What bounds cost on the meter: bounding the influence of so many edits counts as one evaluation,
-BOUNDS_PER_EVALUATION = 4
-
-# and so does one bound on the margin for each so many free edits: with 400 of them, it takes about 0.5 ms.
+# What bounds on the margin cost: one counts as an evaluation for each so many free edits. With 400, it takes 0.5 ms.
 MARGINS_PER_EVALUATION = 16
 
 # Room for the rounding of logits where margins are compared with a bound, relative to 1 + the largest logit: of the
@@ -275,7 +272,7 @@ class Proof:
             return None
         influence = self.problem.influence(chosen, free, more)
         if influence is not None:
-            left, work = self.meter.left, len(free) // BOUNDS_PER_EVALUATION
+            left, work = self.meter.left, influence.work
             self.meter.count(work if left is None else min(work, left))
         return influence
 

@@ -45,10 +45,12 @@ class Influence:
     Attributes:
         limits: how far each of the free edits lowers the margin at most, whichever others went before it.
         total: how far all that may follow lower it together at most.
+        work: it took about as long as so many evaluations, and is counted so.
     """
 
     limits: NDArray[np.float64]
     total: float
+    work: int = 0
 
 
 @dataclass(frozen=True, eq=False)

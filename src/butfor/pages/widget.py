@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from butfor.boundary.extras import optional_imports
 from butfor.boundary.printable import printable
 from butfor.errors import ButforError, InputError, one_line
 from butfor.pages.assets import script, style_within
@@ -46,11 +47,9 @@ def widget(model: nn.Module, data: Any, target: int | Pair | None = None, **sett
 @cache
 def _kind() -> Any:
     """The class of the widget, which needs an optional package."""
-    try:
+    with optional_imports():
         import anywidget
         import traitlets
-    except ModuleNotFoundError as missing:
-        raise InputError("widgets need anywidget: pip install 'butfor[notebook]'") from missing
 
     class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]
         _esm = script("explorer", last="explorer/widget.js")

@@ -24,6 +24,7 @@ from torch.nn.parameter import is_lazy
 from torch_geometric.explain import AttentionExplainer, CaptumExplainer, PGExplainer
 from torch_geometric.nn import GATConv, GATv2Conv, TransformerConv
 
+from butfor.boundary.extras import optional_imports
 from butfor.errors import InputError
 from butfor.graph.fingerprint import graph_fingerprint, model_fingerprint
 from butfor.methods.explainer_masks import Question
@@ -60,10 +61,8 @@ def explainers_for(model: nn.Module, data: Data | None = None, seed: int = 0) ->
     Raises:
         InputError: captum is not installed.
     """
-    try:
+    with optional_imports():
         explainers = {label: CaptumExplainer(method) for label, method in CAPTUM.items()}
-    except ModuleNotFoundError as error:
-        raise InputError("PyG's CaptumExplainer needs captum: pip install 'butfor[reproduce]'") from error
     if any(isinstance(module, (GATConv, GATv2Conv, TransformerConv)) for module in model.modules()):
         explainers["Attention"] = AttentionExplainer()
     pg_explainer = FinePGExplainer(seed=seed) if data is None else trained_pg_explainer(model, data, seed)

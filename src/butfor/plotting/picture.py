@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from butfor.boundary.atomic import atomic_write
+from butfor.boundary.extras import optional_imports
 from butfor.errors import InputError
 from butfor.plotting.edge_labels import edge_labels as labels_of
 from butfor.plotting.excerpt import ADD, OTHER, PREDICTED, REMOVE, Excerpt
@@ -83,11 +84,9 @@ def draw(
         InputError: matplotlib is not installed, the picture cannot be saved there, the graph is not the one the result
             is about, or it has no such edge attribute.
     """
-    try:
+    with optional_imports():
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise InputError("pictures need matplotlib: pip install 'butfor[plot]'") from error
     if max_nodes < 1:
         raise InputError(f"max_nodes is {max_nodes}; show at least one node")
     file = None if path is None else checked_path(Path(path))

@@ -20,8 +20,8 @@ class Budget:
     """How much a search may spend on one target.
 
     Attributes:
-        evaluations: units of work: 1 for an edit set put to the oracle or a gradient step, 1/4 for an edit that is
-            bounded; None for no limit.
+        evaluations: units of work: 1 for an edit set put to the oracle or a gradient step, and for bounds as many as
+            take about as long; None for no limit.
         seconds: wall time; None for no limit.
 
     Examples:

@@ -11,7 +11,7 @@ import numpy as np
 from butfor.edits.edits import pack
 from butfor.errors import InputError, ModelError
 from butfor.oracle.general import ModelOracle
-from butfor.oracle.program.build import NOTHING_CHANGES
+from butfor.oracle.program.program import NOTHING_CHANGES
 from butfor.oracle.registry import fast_oracle
 from butfor.predict.locality import are_local
 from butfor.predict.truth import logits_after

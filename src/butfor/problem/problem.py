@@ -273,7 +273,7 @@ class Problem:
     def generator(self) -> torch.Generator:
         """Random numbers that depend on the seed and the target alone, not on the order of the run."""
         mixed = np.random.SeedSequence([self.seed, *self.target]).generate_state(1, np.uint64)[0]
-        return torch.Generator().manual_seed(int(mixed >> 1))
+        return torch.Generator().manual_seed(int(mixed) >> 1)
 
     # The same problem, otherwise.
 

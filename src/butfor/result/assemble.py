@@ -17,6 +17,7 @@ from butfor.edits.edit import KINDS
 from butfor.graph.node_names import names_of
 from butfor.predict.class_names import class_name
 from butfor.result.counterfactual import Counterfactual
+from butfor.result.hint import hint
 from butfor.result.status import Prediction, Status
 from butfor.result.verify import verify
 from butfor.version import __version__
@@ -48,6 +49,7 @@ class Provenance:
         model_id: fingerprint of the model.
         context: what a picture needs.
         number: what a whole graph is called.
+        helps: what would help a target without an answer, beside what follows from its own search.
     """
 
     method: MethodRecord
@@ -56,6 +58,7 @@ class Provenance:
     model_id: str
     context: PlotContext
     number: int = 0
+    helps: str = ""
 
 
 def assemble(settled: Settled, provenance: Provenance) -> Counterfactual:
@@ -92,7 +95,7 @@ def assemble(settled: Settled, provenance: Provenance) -> Counterfactual:
         alternatives=alternatives,
         necessity=_necessity([edits, *alternatives]) if all_known else None,
         node_type=predictor.node_type,
-        note=_note(problem, proposal),
+        note=_note(settled, hint(settled, status, provenance.method.name, provenance.helps)),
         names=names_of(problem.graph.data, {*(_local(problem, node) for node in problem.target), *named}),
         versions=versions(),
         hops=near.hops,
@@ -154,10 +157,11 @@ def _necessity(sets: Sequence[Sequence[Edit]]) -> tuple[tuple[Edit, float], ...]
     return tuple((edit, counts[edit] / len(sets)) for edit in ordered)
 
 
-def _note(problem: Problem, proposal: Proposal) -> str:
+def _note(settled: Settled, hinted: str) -> str:
+    problem, proposal = settled.problem, settled.proposal
     failures = problem.meter.failures
     failed = f"On {failures} of the edited graphs tried the model failed or gave no numbers; it says nothing there."
-    return " ".join(filter(None, [problem.note, proposal.note, failed if failures else ""]))
+    return " ".join(filter(None, [problem.note, proposal.note, failed if failures else "", hinted]))
 
 
 @cache

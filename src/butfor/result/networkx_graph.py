@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from butfor.errors import InputError
+from butfor.boundary.extras import optional_imports
 from butfor.predict.class_names import class_name
 from butfor.result.recovered import context_of
 from butfor.result.surroundings import ADD, REMOVE, Surroundings
@@ -30,10 +30,8 @@ def to_networkx(result: Counterfactual, data: Data | HeteroData | None, model: n
         InputError: networkx is not installed, the result has lost its graph and none is given, or the graph is not the
             one the result is about.
     """
-    try:
+    with optional_imports():
         import networkx
-    except ModuleNotFoundError as problem:
-        raise InputError("this needs networkx: pip install 'butfor[networkx]'") from problem
     context = context_of(result, data, model, "to_networkx")
     graph = context.graph
     around = Surroundings.of(result, graph)

@@ -8,6 +8,7 @@ from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from butfor.boundary.extras import optional_imports
 from butfor.errors import InputError
 from butfor.result.html import table
 from butfor.result.status import Status
@@ -57,11 +58,8 @@ def to_frame(results: Iterable[Counterfactual], kind: str) -> Any:
     """
     if kind not in ("polars", "pandas"):
         raise InputError(f"there are no tables of {kind!r}; give 'polars' or 'pandas'")
-    try:
+    with optional_imports():
         polars, made = import_module("polars"), import_module(kind)
-    except ImportError as problem:
-        extra = "'butfor[tables]'" if problem.name == "polars" else problem.name
-        raise InputError(f"such a table needs {problem.name}: pip install {extra}") from problem
     rows = iter(results)
     pieces = [frame_of(())]
     while piece := list(islice(rows, PIECE)):

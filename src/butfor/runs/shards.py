@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, get_args
 
 from butfor.boundary.atomic import atomic_write
+from butfor.boundary.extras import optional_imports
 from butfor.boundary.reading import from_json, reading
 from butfor.errors import StoreError
 from butfor.result.counterfactual import Counterfactual
@@ -35,7 +36,8 @@ def write_shard(path: Path, results: Sequence[Counterfactual]) -> None:
             if path.suffix == ".jsonl":
                 file.writelines(map(to_line, results))
             else:
-                import polars
+                with optional_imports():
+                    import polars
 
                 whole = polars.Series(WHOLE, [to_line(result).decode().rstrip("\n") for result in results])
                 frame_of(results).with_columns(whole).write_parquet(file)
@@ -58,7 +60,8 @@ def read_shard(path: Path) -> Iterator[Counterfactual]:
                     raise StoreError(f"{path} is incomplete: delete it to have its targets done again")
                 yield line.result
         return
-    import polars
+    with optional_imports():
+        import polars
 
     try:
         texts = polars.read_parquet(path, columns=[WHOLE])[WHOLE]

@@ -9,7 +9,7 @@ import copy
 import itertools
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCN
 
 import butfor
+from butfor.oracle.gcn.curve.shape import Curve, Reading
 from butfor.oracle.gcn.oracle import GCNOracle
 from butfor.session import Session
 from larger_graphs import star
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 # Rounding in double precision, of scores that are at most some tens.
 ROUNDING = 1e-9
 
-KINDS = ("GCN", "PaperGCN")
+KINDS = ("GCN", "PaperGCN", "equal features")
 
 
 def double(case: Case) -> Case:
@@ -46,6 +47,19 @@ def double(case: Case) -> Case:
     if data.edge_weight is not None:
         data.edge_weight = data.edge_weight.double()
     return replace(case, model=copy.deepcopy(case.model).double(), data=data)
+
+
+def case_of(kind: str, seed: int) -> Case:
+    """A case in double precision. Where features are equal, there are three layers, with jumping knowledge or not."""
+    if kind != "equal features":
+        return double(random_case(kind, seed))
+    case = double(random_case(("GCN", "PaperGCN")[seed % 2], seed))
+    if seed % 2 == 0:
+        torch.manual_seed(seed)
+        case = replace(case, model=GCN(case.data.num_features, 6, 3, case.model.out_channels).double().eval())
+    data = case.data.clone()
+    data.x = data.x[:1].repeat(data.num_nodes, 1)
+    return replace(case, data=data)
 
 
 def problems(case: Case) -> Iterator[tuple[Problem, NDArray[np.float64], NDArray[np.int64]]]:
@@ -105,7 +119,7 @@ def check_cases(kind: str, seeds: Iterable[int]) -> Counter[str]:
     """Check the bounds of all nodes of these cases, and count what they were."""
     seen: Counter[str] = Counter()
     for seed in seeds:
-        case = double(random_case(kind, seed))
+        case = case_of(kind, seed)
         random = np.random.default_rng(seed)
         marks = {*case.features, f"jk {getattr(case.model, 'jk_mode', '-')}"}
         marks.add(f"{getattr(case.model, 'num_layers', 3)} layers")
@@ -113,6 +127,7 @@ def check_cases(kind: str, seeds: Iterable[int]) -> Counter[str]:
             assert type(problem.oracle) is GCNOracle
             if not len(bits):
                 continue
+            seen["along the curve"] += problem.oracle._is_curve(problem.oracle._field(problem.edits))
             seen.update(marks)
             seen["problems"] += 1
             for removed, free in splits(random, len(bits)):
@@ -138,6 +153,7 @@ def test_bounds_hold_for_every_subset(kind: str) -> None:
     if kind == "GCN":
         least |= dict.fromkeys(["jk None", "jk cat", "jk last", "1 layers", "2 layers", "3 layers"], 15)
     assert {what: seen[what] for what in least if seen[what] < least[what]} == {}
+    assert seen["along the curve"] >= seen["problems"] or kind != "equal features"
     # Sound alone is not enough: infinity is. About half lie within five times what the strongest edit does.
     assert seen["limits near the largest effect"] >= 0.45 * seen["limits"]
     assert seen["zeros"] <= 0.2 * seen["limits"]
@@ -244,6 +260,31 @@ def test_broken_bound_is_caught(broken: Callable[[Influence], Influence], monkey
     for kind in KINDS:
         with pytest.raises(AssertionError):
             check_cases(kind, range(20))
+
+
+def straight(curve: Curve) -> Curve:
+    """Without a break, as if all ReLUs of the first layer stayed what they are at first."""
+    first = [np.repeat(part[:1], len(part), axis=0) for part in (curve.slope, curve.offset, curve.hidden_slope)]
+    return Curve(curve.breaks, *first)
+
+
+def without_jumps(reading: Reading) -> Reading:
+    """As if the head read the third layer alone."""
+    return reading._replace(second=reading.second * np.array([1.0, 0.0])[:, None])
+
+
+def without_senders(reading: Reading) -> Reading:
+    """As if what neighbours send in the third layer did not matter."""
+    return reading._replace(second=reading.second * np.array([0.0, 1.0])[:, None])
+
+
+@pytest.mark.parametrize("broken", [straight, without_jumps, without_senders])
+def test_broken_curve_is_caught(broken: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = Curve if broken is straight else Reading
+    right = kind.of
+    monkeypatch.setattr(kind, "of", lambda *given: broken(right(*given)))
+    with pytest.raises(AssertionError):
+        check_cases("equal features", range(20))
 
 
 def test_nothing_is_proved_where_numbers_overflow() -> None:

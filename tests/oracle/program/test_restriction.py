@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,7 @@ from torch_geometric.nn import GAT, GCN, GIN, GraphSAGE
 import butfor
 from butfor.oracle import registry
 from butfor.oracle.program import oracle as oracles
-from butfor.oracle.program.build import Program, WholeProgram, build
+from butfor.oracle.program.build import WholeProgram, build
 from butfor.oracle.program.oracle import ProgramOracle, program_oracle
 from butfor.oracle.program.restriction import Restrictable
 from butfor.oracle.program.steps import Gather, Reduce, Space, Value
@@ -19,6 +21,9 @@ from butfor.oracle.program.trace import Untraceable
 from gnns import FAMILIES, LOCAL, quick_ones
 from program_cases import EXACT, kind_case
 from sampling import split
+
+if TYPE_CHECKING:
+    from butfor.oracle.program.program import Program
 
 # Models of which the whole graph's program serves. It is recorded only if the code shows that messages along edges are
 # all that reaches a node, so it serves no layers that `predict/structure.py` does not know.

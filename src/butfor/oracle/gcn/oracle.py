@@ -16,6 +16,7 @@ import torch
 
 from butfor.oracle.base import Influence, Relaxation
 from butfor.oracle.extending import ExtendingOracle
+from butfor.oracle.gcn.curve.shape import Curve, Reading
 from butfor.oracle.gcn.layout import Batch, ReceptiveField
 from butfor.oracle.gcn.stack import FirstProduct, Margins, Stack
 
@@ -36,6 +37,9 @@ __all__ = ["GCNOracle", "gcn_oracle"]
 
 # Products of numbers below this do not overflow.
 LARGE = 1e75
+
+# Bounding the influence of so many edits takes about as long as one evaluation; and so many where features are equal.
+BOUNDED, BOUNDED_ALONG_CURVE = 4, 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,21 +134,36 @@ class GCNOracle(ExtendingOracle):
         free: NDArray[np.int64],
         more: int,
     ) -> Influence | None:
-        """By intervals that hold after all such deletions."""
-        from butfor.oracle.gcn.bounds import influence
-
+        """By intervals that hold after all such deletions; along the first layer's curve where features are equal."""
         field = self._field(edits)
         if not self._has_bounds(edits, field):
             return None
-        if not len(free) or more < 1:
+        more = min(more, len(free))
+        if more < 1:
             return Influence(np.zeros(len(free)), 0.0)
         is_free = np.zeros(len(edits), dtype=bool)
         is_free[free] = True
         limits = np.empty(len(edits))
         gone = np.array(removed, dtype=np.int64)
         field, layers = self._double_field(edits), self._double_layers
-        total = influence(field, layers, gone, is_free, min(more, len(free)), pairs, limits)
-        return Influence(limits[free], total)
+        if self._is_curve(field):
+            from butfor.oracle.gcn.curve.influence import influence as along_curve
+
+            along_curve(field, self._curve(field), Reading.of(layers, pairs), gone, is_free, more, limits)
+            return Influence(limits[free], float(np.sort(limits[free])[-more:].sum()), len(free) // BOUNDED_ALONG_CURVE)
+        from butfor.oracle.gcn.bounds import influence
+
+        total = influence(field, layers, gone, is_free, more, pairs, limits)
+        return Influence(limits[free], total, len(free) // BOUNDED)
+
+    def _is_curve(self, field: ReceptiveField) -> bool:
+        """Whether there are three layers, and all that tells nodes apart is their edges."""
+        return self.layers.relu.tolist() == [True, True, False] and bool((field.first == field.first[0]).all())
+
+    def _curve(self, field: ReceptiveField) -> Curve:
+        layers = self._double_layers
+        _, one, two, _ = layers.widths.tolist()
+        return Curve.of(field.first[0, :one], layers.biases[0, :one], layers.matrices[1, :one, :two])
 
     def margin_bound(
         self,

@@ -2,137 +2,39 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from butfor.edits.edits import pack
-from butfor.errors import ModelError
-from butfor.oracle.program.bounding.owners import Changes
 from butfor.oracle.program.columns import leave_out_constant_columns
 from butfor.oracle.program.layout import Layout
 from butfor.oracle.program.lowering import Lowering
 from butfor.oracle.program.lowering.ranges import hull, range_between, range_of_all
+from butfor.oracle.program.program import NothingChanges, Program
+from butfor.oracle.program.recording import check_graph, everything, parts_of, recorded, with_every_relation
 from butfor.oracle.program.restriction import Restrictable
 from butfor.oracle.program.rewriting import begin_with_what_is_added, simplify
-from butfor.oracle.program.steps import Linear, Reduce, Space, in_order, made
-from butfor.oracle.program.trace import Untraceable, record
+from butfor.oracle.program.steps import Linear, Reduce, in_order, made
+from butfor.oracle.program.trace import Untraceable
 from butfor.predict.batch import EditedBatch
-from butfor.predict.preserved import preserved
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from torch import Tensor
 
     from butfor.edits.edits import Edits
     from butfor.graph.csr import Flow
-    from butfor.graph.graph import Graph
-    from butfor.oracle.program.bounding.sieve import Bounding
-    from butfor.oracle.program.kernels.flat import Edited, State
+    from butfor.oracle.program.kernels.flat import Edited
     from butfor.oracle.program.lowering.ranges import Range
+    from butfor.oracle.program.recording import Part
     from butfor.oracle.program.steps import Value
     from butfor.oracle.program.trace import Trace
-    from butfor.predict.inputs import Inputs
     from butfor.predict.predictor import Predictor
 
-__all__ = [
-    "NOTHING_CHANGES", "TOO_SMALL", "NothingChanges", "Program", "Refused", "WholeProgram", "build", "differences",
-    "recorded_at_other_sizes",
-]  # fmt: skip
-
-# Why there is no program, and need not be.
-NOTHING_CHANGES = "an output that no edit can change"
+__all__ = ["TOO_SMALL", "WholeProgram", "build", "differences"]
 
 # Why something outside the neighbourhood matters for certain.
 TOO_SMALL = "a reduction at the rim of the neighbourhood"
-
-
-class NothingChanges(Untraceable):
-    """No edit can change the output.
-
-    Attributes:
-        trace: the run that showed it.
-        beyond: as in `Program`.
-    """
-
-    def __init__(self, trace: Trace, beyond: str) -> None:
-        super().__init__(NOTHING_CHANGES)
-        self.trace, self.beyond = trace, beyond
-
-
-@dataclass(eq=False)
-class Refused:
-    """Why a target has no program.
-
-    Attributes:
-        reason: in words.
-        trace: the run that was recorded; None where it could not be.
-        beyond, is_local: as in `Program`.
-    """
-
-    reason: str
-    trace: Trace | None = None
-    beyond: str = "a run that cannot be followed"
-    is_local: bool | None = None
-
-
-@dataclass(eq=False)
-class Program:
-    """What is known of the program of one target.
-
-    Attributes:
-        layout: the program.
-        out: its scores, as steps.
-        features: the values in which edits set features.
-        edited: what each edit does to it.
-        trace: the run that it was made from.
-        beyond: why something outside the neighbourhood might matter to the target; empty where nothing can.
-        is_part: whether it is a part of the program of the whole graph.
-        is_local: whether nothing outside matters, as far as that is known.
-        bounding: what bounds read of it, for each kind of margin that was asked for.
-    """
-
-    layout: Layout
-    out: Value
-    features: list[Value]
-    edited: Edited
-    trace: Trace
-    beyond: str
-    is_part: bool = False
-    is_local: bool | None = None
-    bounding: dict[tuple[bool, bytes], Bounding | None] = field(default_factory=dict)
-    _states: dict[int, State] = field(default_factory=dict)
-
-    @property
-    def changes(self) -> Changes:
-        """The features that edits set, each in the value that holds it."""
-        edited, numbers = self.edited, self.layout.features
-        values = [self.features[numbers.index(int(number))] for number in edited.of]
-        before = [_data(value)[row, c] for value, row, c in zip(values, edited.rows, edited.features, strict=True)]
-        edits = np.repeat(np.arange(len(edited.change_pointers) - 1), np.diff(edited.change_pointers))
-        return Changes(edits, values, edited.rows, edited.features, np.array(before, dtype=float), edited.values)
-
-    def state(self, thread: int) -> State:
-        """The values before any edit, one copy for each thread that asks."""
-        if thread not in self._states:
-            self._states[thread] = self.layout.state()
-        return self._states[thread]
-
-
-def _data(value: Value) -> NDArray[np.float64]:
-    assert value.data is not None
-    return value.data
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """One of the tensors that a model reads: what it is called, and the nodes or edge columns that its rows are."""
-
-    name: str
-    tensor: Tensor
-    rows: NDArray[np.int64]
 
 
 def build(predictor: Predictor, edits: Edits, max_numbers: int) -> Program:
@@ -142,18 +44,21 @@ def build(predictor: Predictor, edits: Edits, max_numbers: int) -> Program:
         Untraceable: saying what about the model cannot be written as a program.
     """
     near = edits.neighbourhood
-    lowered = _lowered(predictor, _everything(edits), np.flatnonzero(edits.visible), near.flow, edits.changes.node)
+    seen, may_be = everything(edits), edits.all_ends.shape[1]
+    batch = with_every_relation(predictor.graph, seen)
+    never = may_be + np.arange(len(batch.columns) - len(seen.columns))
+    columns = np.concatenate([np.flatnonzero(edits.visible), never])
+    lowered = _lowered(predictor, batch, columns, near.flow, edits.changes.node)
     features = lowered.features
     leave_out_constant_columns(lowered.out)
-    present = np.arange(edits.all_ends.shape[1]) < near.num_columns
+    present = np.arange(may_be + len(never)) < near.num_columns
     layout = Layout.of(lowered.out, 0, present, [value for value, _ in features])
     _check_size(layout, max_numbers)
-    against = predictor.graph.directed and any(turned for _, _, turned in layout.receivers)
+    against = predictor.graph.directed and any(turned for _, turned in layout.receivers)
     if near.hops is not None and (lowered.facts.reads_all or against):
         beyond = TOO_SMALL
     else:
-        groups = [*lowered.nodes, np.concatenate(lowered.nodes)]
-        beyond = next(iter(lowered.facts.beyond), "") or _outside(edits, layout, groups)
+        beyond = next(iter(lowered.facts.beyond), "") or _outside(edits, layout)
     return Program(
         layout,
         lowered.out,
@@ -171,7 +76,7 @@ def differences(predictor: Predictor, edits: Edits, pairs: NDArray[np.float64]) 
         Untraceable: saying what about the model cannot be written as a program.
     """
     columns, flow = np.flatnonzero(edits.visible), edits.neighbourhood.flow
-    return _lowered(predictor, _everything(edits), columns, flow, edits.changes.node, pairs).out
+    return _lowered(predictor, everything(edits), columns, flow, edits.changes.node, pairs).out
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,11 +101,11 @@ class WholeProgram:
             Untraceable: saying why there is no such program, or no use of one.
         """
         graph = predictor.graph
-        _check_graph(graph, max_numbers)
+        check_graph(graph, max_numbers)
         first, last = predictor.node_range
         whole = EditedBatch.whole_graph(graph, np.arange(first, last)[:, None])
-        everything = replace(whole, nodes=np.arange(graph.num_nodes))
-        lowered = _lowered(predictor, everything, np.arange(graph.edge_index.shape[1]), flow)
+        whole = replace(whole, nodes=np.arange(graph.num_nodes))
+        lowered = _lowered(predictor, whole, np.arange(graph.edge_index.shape[1]), flow)
         if lowered.facts.beyond or lowered.facts.reads_all:
             raise Untraceable(next(iter(lowered.facts.beyond), "a sum over all edges"))
         if graph.directed and any(isinstance(step, Reduce) and step.against for step, _ in in_order(lowered.out)):
@@ -223,17 +128,16 @@ class WholeProgram:
 
 @dataclass(frozen=True, eq=False)
 class _Lowered:
-    """A run as steps: the output, what is known of the rest, the rows of nodes, and the features that edits change."""
+    """A run as steps: the output, what is known of the rest, and the features that edits change."""
 
     out: Value
     facts: Lowering
-    nodes: list[NDArray[np.int64]]
     features: list[tuple[Value, NDArray[np.int64]]]
 
 
 def _lowered(
     predictor: Predictor,
-    everything: EditedBatch,
+    batch: EditedBatch,
     columns: NDArray[np.int64],
     flow: Flow,
     changed: NDArray[np.int64] | None = None,
@@ -243,8 +147,8 @@ def _lowered(
 
     The output are the scores or, where ``pairs`` are given, these combinations of them.
     """
-    inputs = predictor.call.inputs(everything)
-    nodes, edges = _parts(predictor.graph, inputs, everything, columns)
+    inputs = predictor.call.inputs(batch)
+    nodes, edges = parts_of(predictor.graph, inputs, batch, columns)
     trace = recorded(predictor, inputs, [*nodes, *edges])
 
     def given(name: str) -> Range | None:
@@ -255,21 +159,21 @@ def _lowered(
 
     lowering = Lowering(trace, 1 if flow == "source_to_target" else 0, given)
     features: list[tuple[Value, NDArray[np.int64]]] = []
-    lowering.add_targets("target_rows")
+    lowering.add_targets("target_rows", _types_of_targets(predictor))
     for part in nodes:
         changes = changed is not None and part.name.startswith("x ") and bool(np.isin(changed, part.rows).any())
-        value = lowering.add_rows(part.name, Space(len(part.rows)), editable=changes)
+        value = lowering.add_rows(part.name, lowering.add_nodes(part.node_types[0], part.rows), editable=changes)
         if changes:
             features.append((value, part.rows))
     for part in edges:
         if part.name.startswith("edge_index "):
-            lowering.add_edges(part.name, part.rows)
+            lowering.add_edges(part.name, part.rows, part.node_types)
         elif part.tensor.is_floating_point():
             lowering.add_rows(part.name, lowering.edge_space(part.rows))
         else:
             lowering.add_labels(part.name, part.rows)
     out = lowering.run().value
-    if out.fixed:
+    if not _can_change(out):
         lowering.forget_values()
         raise NothingChanges(trace, TOO_SMALL if lowering.reads_all else next(iter(lowering.beyond), ""))
     if pairs is not None:
@@ -278,10 +182,24 @@ def _lowered(
     simplify(out)
     begin_with_what_is_added(out)
     lowering.forget_values()
-    return _Lowered(out, lowering, [part.rows for part in nodes if part.name.startswith("x ")], features)
+    return _Lowered(out, lowering, features)
 
 
-def _range_on_graph(predictor: Predictor, part: _Part) -> Range | None:
+def _types_of_targets(predictor: Predictor) -> tuple[str, ...]:
+    """The node types of what is asked about: one for a node, two for a link, none for a whole graph."""
+    count = {"node": 1, "link": 2}.get(predictor.task, 0)
+    named = predictor.node_type
+    return ("",) * count if named is None else (named,) if isinstance(named, str) else tuple(named)
+
+
+def _can_change(out: Value) -> bool:
+    """Whether an edit can change a value: an edge leads to it, or features do that edits set."""
+    steps = [step for step, _ in in_order(out)]
+    along = any((step.edges >= 0).any() for step in steps if isinstance(step, Reduce))
+    return along or out.editable or any(value.editable for step in steps for value in step.inputs)
+
+
+def _range_on_graph(predictor: Predictor, part: Part) -> Range | None:
     """Between which numbers an input lies on the whole graph, and with what edits add; None where not all is read."""
     graph, name = predictor.graph, part.name.removesuffix(" ")
     if predictor.scope == "receptive-field" or graph.types is not None or name not in graph.extremes:
@@ -294,106 +212,18 @@ def _check_size(layout: Layout, max_numbers: int) -> None:
         raise Untraceable(f"a program of {layout.numbers:,} numbers")
 
 
-def _check_graph(graph: Graph, max_numbers: int) -> None:
-    width = max(store.x.size(1) for store in graph.data.node_stores)
-    if (graph.num_nodes + graph.edge_index.shape[1]) * width > max_numbers:
-        raise Untraceable("a graph too large to be recorded")
-
-
-def recorded(predictor: Predictor, inputs: Inputs, parts: list[_Part]) -> Trace:
-    """The trace of one run.
-
-    Raises:
-        Untraceable: the model fails on the neighbourhood, or does what cannot be recorded.
-    """
-    tensors = {part.name: part.tensor for part in parts}
-    tensors |= {"target_rows": inputs.target_rows, "owner": inputs.owner}
-    try:
-        # What torch has to say of recording is nothing that a user could act upon.
-        with preserved(predictor.model), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return record(predictor.model, lambda: predictor.run(inputs), tensors)
-    except ModelError as problem:
-        if isinstance(problem.__cause__, Untraceable):
-            raise problem.__cause__ from None
-        raise Untraceable("a neighbourhood on which the model fails") from problem
-
-
-def recorded_at_other_sizes(predictor: Predictor, edits: Edits, max_numbers: int) -> list[Trace]:
-    """The same model on two or three copies of a neighbourhood side by side, and on the whole graph.
-
-    Where only receptive fields are read, on one that reaches a hop further than the neighbourhood.
-
-    Raises:
-        Untraceable: the whole graph is too large for that.
-    """
-    graph, near = predictor.graph, edits.neighbourhood
-    copies = EditedBatch.of([(edits, pack([(), ()]))])
-    if copies.edge_index.shape[1] == edits.visible.sum():
-        # As many edges as there may be on one neighbourhood.
-        copies = EditedBatch.of([(edits, pack([(), (), ()]))])
-    if predictor.scope == "receptive-field":
-        assert near.hops is not None
-        larger = EditedBatch.receptive_field(graph.neighbourhood(near.targets, near.hops + 1, near.flow, rim=False))
-    else:
-        _check_graph(graph, max_numbers)
-        larger = replace(EditedBatch.whole_graph(graph, [near.targets]), nodes=np.arange(graph.num_nodes))
-    traces = []
-    for batch in (copies, larger):
-        inputs = predictor.call.inputs(batch)
-        nodes, edges = _parts(graph, inputs, batch, np.arange(batch.edge_index.shape[1]))
-        traces.append(recorded(predictor, inputs, [*nodes, *edges]))
-        traces[-1].values.clear()
-    return traces
-
-
-def _everything(edits: Edits) -> EditedBatch:
-    """The neighbourhood with all edges that there are or may be."""
-    columns = np.flatnonzero(edits.visible)
-    intact = EditedBatch.of([(edits, pack([()]))])
-    return replace(intact, edge_index=edits.all_ends[:, columns], columns=edits.all_columns[columns])
-
-
-def _parts(
-    graph: Graph, inputs: Inputs, edited: EditedBatch, columns: NDArray[np.int64]
-) -> tuple[list[_Part], list[_Part]]:
-    """The tensors that have a row for each node, and those that have one for each edge."""
-    assert edited.nodes is not None
-    kinds: dict[Any, NDArray[np.int64]] = {"": np.arange(len(edited.nodes))}
-    relations: dict[Any, NDArray[np.int64]] = {"": columns}
-    if graph.types is not None:
-        kind, relation = graph.kinds(edited.nodes), graph.types.relations_of(edited.columns)
-        kinds = {name: np.flatnonzero(kind == number) for number, name in enumerate(graph.types.node_types)}
-        relations = {name: columns[relation == number] for number, name in enumerate(graph.types.relations)}
-
-    def split(name: str, given: Any, rows: dict[Any, NDArray[np.int64]]) -> list[_Part]:
-        by_type = given if isinstance(given, dict) else {"": given}
-        return [_Part(f"{name} {key}", tensor, rows[key]) for key, tensor in by_type.items()]
-
-    nodes, edges = split("x", inputs.x, kinds), split("edge_index", inputs.edge_index, relations)
-    of_edges = graph.edge_fields() if graph.types is None else ()
-    for name, given in inputs.fields.items():
-        along = name in of_edges or (isinstance(given, dict) and set(given) <= set(relations))
-        (edges if along else nodes).extend(split(name, given, relations if along else kinds))
-    return nodes, edges
-
-
-def _outside(edits: Edits, layout: Layout, groups: list[NDArray[np.int64]]) -> str:
-    """Why edges outside the neighbourhood might matter; ``groups`` are nodes that rows of a reduction may stand for.
+def _outside(edits: Edits, layout: Layout) -> str:
+    """Why edges outside the neighbourhood might matter.
 
     They do not where each row that the target needs of a reduction is a node whose edges are all inside.
     """
     near = edits.neighbourhood
     if near.hops is None:
         return "the neighbourhood is the whole graph"
-    found = ""
-    for size, rows, _ in layout.receivers:
-        rims = [bool((near.distance[nodes[rows]] >= near.hops).any()) for nodes in groups if len(nodes) == size]
-        if rims and all(rims):
-            return TOO_SMALL
-        if not rims or any(rims):
-            found = "a reduction to rows that may not be the nodes"
-    return found
+    nodes = np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in layout.receivers)])
+    if (near.distance[nodes[nodes >= 0]] >= near.hops).any():
+        return TOO_SMALL
+    return "a reduction to rows that are no nodes" if (nodes < 0).any() else ""
 
 
 def _edited(edits: Edits, layout: Layout, nodes: list[NDArray[np.int64]]) -> Edited:

@@ -203,8 +203,8 @@ class Layout:
         present: which edge columns are there before any edit.
         num_entries: of all reductions together.
         reads: for each edge column, whether it leads to a row that the target needs.
-        receivers: for each reduction, how many rows there are, which the target needs, and whether edges are
-            followed to their senders.
+        receivers: for each reduction, the nodes that the rows are which the target needs, -1 for rows that are none,
+            and whether edges are followed to their senders.
         features: the values in which edits set features; -1 for those that the target does not need.
     """
 
@@ -215,7 +215,7 @@ class Layout:
     present: NDArray[np.bool_]
     num_entries: int
     reads: NDArray[np.bool_]
-    receivers: list[tuple[int, NDArray[np.int64], bool]]
+    receivers: list[tuple[NDArray[np.int64], bool]]
     features: list[int]
 
     @classmethod
@@ -289,17 +289,18 @@ def _range(value: Value) -> tuple[float, float]:
 
 def _needed(
     pairs: list[tuple[Step, Value]], values: Values, out: Value, row: int, num_columns: int
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_], list[tuple[int, NDArray[np.int64], bool]]]:
-    """What one row of a value needs: which rows, edge columns, and rows of each reduction (see `Layout`)."""
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], list[tuple[NDArray[np.int64], bool]]]:
+    """What one row of a value needs: which rows, edge columns, and nodes of each reduction (see `Layout`)."""
     needed = np.zeros(values.num_changing, dtype=bool)
     values.part(needed, out)[row] = True
     reads = np.zeros(num_columns + 1, dtype=bool)  # the last place is for what is no edge
-    receivers: list[tuple[int, NDArray[np.int64], bool]] = []
+    receivers: list[tuple[NDArray[np.int64], bool]] = []
     for step, value in reversed(pairs):
         mine = values.part(needed, value)
         if isinstance(step, Reduce):
             reads[step.edges[np.flatnonzero(mine[step.receiver])]] = True
-            receivers.append((value.rows, np.flatnonzero(mine), step.against))
+            nodes = None if value.space is None else value.space.nodes
+            receivers.append((np.full(mine.sum(), -1) if nodes is None else nodes[mine], step.against))
         for i, one in enumerate(step.inputs):
             if not one.fixed:
                 _need(step, i, mine, values.part(needed, one))

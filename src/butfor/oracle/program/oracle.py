@@ -15,15 +15,9 @@ from butfor.edits.edits import pack
 from butfor.oracle.extending import ExtendingOracle
 from butfor.oracle.program.bounding.owners import TooLarge
 from butfor.oracle.program.bounding.sieve import Bounding, ProgramSieve
-from butfor.oracle.program.build import (
-    TOO_SMALL,
-    NothingChanges,
-    Program,
-    Refused,
-    WholeProgram,
-    build,
-    recorded_at_other_sizes,
-)
+from butfor.oracle.program.build import TOO_SMALL, WholeProgram, build
+from butfor.oracle.program.program import NothingChanges, Program, Refused
+from butfor.oracle.program.recording import recorded_at_other_sizes
 from butfor.oracle.program.relaxation import ProgramRelaxation
 from butfor.oracle.program.trace import Untraceable
 

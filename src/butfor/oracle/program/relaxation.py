@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from butfor.edits.edits import Edits
-    from butfor.oracle.program.build import Program
     from butfor.oracle.program.kernels.flat import State
+    from butfor.oracle.program.program import Program
 
 __all__ = ["ProgramRelaxation"]
 

@@ -244,12 +244,9 @@ def _read_where_it_is(step: Reduce, value: Value) -> None:
     gather = _gather_of(message.value)
     assert gather is not None
     source, rows = gather.source, gather.inputs[0]
-    before = [t for t in terms if t is not message and (own := _gather_of(t.value)) and _is_same(own.source, source)]
-    after = [
-        t
-        for t in terms
-        if t is not message and t not in before and (own := _gather_of(t.value)) and _is_same(own.source, step.receiver)
-    ]
+    others = [term for term in terms if term is not message]
+    before = [term for term in others if _is_gathered(term, source, rows)]
+    after = [term for term in others if term not in before and _is_gathered(term, step.receiver, value)]
     factors = [t for t in terms if t is not message and t not in before and t not in after]
     for term in before:
         rows = _times(rows, term.of_senders, width)
@@ -306,8 +303,15 @@ def _gather_of(value: Value) -> Gather | None:
     return value.step if isinstance(value.step, Gather) else value.gathered
 
 
-def _is_same(one: NDArray[np.int64], other: NDArray[np.int64]) -> bool:
-    return one is other or np.array_equal(one, other)
+def _is_gathered(term: _Term, source: NDArray[np.int64], table: Value) -> bool:
+    """Whether a term is gathered from such rows as a table has: of senders, or of receivers, which may be others."""
+    gather = _gather_of(term.value)
+    if gather is None or not (gather.source is source or np.array_equal(gather.source, source)):
+        return False
+    space = gather.inputs[0].space
+    if space is None or table.space is None:
+        return False
+    return space.matches(table.space) and not space.differs(table.space)
 
 
 def _times(value: Value, term: _Term, width: int) -> Value:

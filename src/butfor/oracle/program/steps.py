@@ -22,15 +22,23 @@ class Space:
         columns: for rows along edges, the edge column of each; -1 for rows that are no edge of the graph, such as
             the self-loops that a layer adds. None for rows that are always there.
         part_of: where parts of rows became rows, the row that each is a part of.
+        nodes: for rows that stand for nodes, the node of each; -1 for a row that is none. None where no row is a node.
     """
 
     size: int
     columns: NDArray[np.int64] | None = None
     part_of: NDArray[np.int64] | None = None
+    nodes: NDArray[np.int64] | None = None
 
     def matches(self, other: Space) -> bool:
-        """Whether the rows of two spaces stand for the same."""
+        """Whether there are as many rows in two spaces, along the same edges."""
         return self is other or (self.size == other.size and np.array_equal(self.edges, other.edges))
+
+    def differs(self, other: Space) -> bool:
+        """Whether a row of a space that matches stands for another node there, such as one of another type."""
+        if self.nodes is None or other.nodes is None or self.nodes is other.nodes:
+            return False
+        return bool(((self.nodes != other.nodes) & (self.nodes >= 0) & (other.nodes >= 0)).any())
 
     @property
     def edges(self) -> NDArray[np.int64]:

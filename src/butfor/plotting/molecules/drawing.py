@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from butfor.errors import InputError
+from butfor.boundary.extras import optional_imports
 from butfor.plotting.molecules.pen import TRUTH, Pen
 from butfor.plotting.molecules.sketch import Sketch
 from butfor.plotting.page import extent, paragraph
@@ -62,11 +62,9 @@ def draw_molecule(
         InputError: matplotlib is not installed, the picture cannot be saved there, or atoms and bonds
             contradict each other.
     """
-    try:
+    with optional_imports():
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise InputError("pictures need matplotlib: pip install 'butfor[plot]'") from error
     file = None if path is None else checked_path(Path(path))
     sketch = Sketch.of(symbols, bonds, removed=removed, added=added, truth=truth, names=names)
     figure = Figure(figsize=SIZE, dpi=DPI, facecolor="white")

@@ -11,7 +11,8 @@ from torch import Tensor
 from torch_geometric.utils import get_laplacian
 
 from butfor.oracle.program.lowering.ranges import Range, Ranges, range_of_all
-from butfor.oracle.program.trace import Ref, record
+from butfor.oracle.program.recorder import record
+from butfor.oracle.program.trace import Ref
 
 NODES = 6
 

@@ -28,7 +28,7 @@ def apply(facts: Facts, operation: Operation) -> None:
     code, arguments, parameters = _as_map(operation)
     shape = tuple(facts.output(operation).shape)
     given = [fact for argument in arguments if isinstance(fact := facts.fact(argument), Rows)]
-    first = max(given, key=lambda fact: (fact.space.size, fact.axis is not None))
+    first = max(given, key=lambda fact: (fact.space.size, fact.axis is not None, fact.space.nodes is not None))
     axis = None if first.axis is None else first.axis + len(shape) - len(first.shape)
     pairs = [facts.operand(argument, first.space, shape, axis) for argument in arguments]
     step = Map([value for value, _ in pairs], code, [columns for _, columns in pairs], parameters)
@@ -109,7 +109,7 @@ def _matrix(fact: Rows, constant: Tensor, at: int) -> NDArray[np.float64]:
 
 def _multiply_rows(facts: Facts, operation: Operation, left: Rows, right: Rows) -> None:
     """A small matrix product for each row: all products of entries, then sums of them."""
-    if left.axis or right.axis or not left.space.matches(right.space):
+    if left.axis or right.axis or not facts.are_the_same(left.space, right.space):
         raise Untraceable("a matrix product of values of nodes")
     (_, rows, summed), (_, _, columns) = left.shape, right.shape
     ours = torch.arange(rows * summed).reshape(rows, 1, summed).expand(rows, columns, summed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,14 +66,22 @@ def _gather_rows(facts: Facts, operation: Operation, fact: Rows, found: Index | 
         facts.beyond.append("some rows chosen by where they stand")
     chosen = _chosen(index)
     if isinstance(found, Index) and index.dtype != torch.bool:
+        _check_numbers(facts, fact, found)
         space = facts.edge_space(found.columns.numpy())
     else:
         space = facts.part(fact.space, chosen)
     facts.put(operation, Gather([fact.value], chosen), space, fact.axis)
 
 
+def _check_numbers(facts: Facts, fact: Rows, found: Index) -> None:
+    """Rows are chosen as edges and targets say only if the numbers are those of the nodes that the rows stand for."""
+    if not facts.are_rows(found, fact.space):
+        facts.beyond.append("rows chosen by other numbers than those of their nodes")
+
+
 def _gather_ends(facts: Facts, operation: Operation, fact: Rows, found: Index, index: Tensor) -> None:
     """Rows of both ends of edges or pairs, one end after the other."""
+    _check_numbers(facts, fact, found)
     columns = found.columns
     if not bool((columns == columns[:1]).all()):
         raise Untraceable("rows of different edges put together")
@@ -203,4 +212,22 @@ def _write_over(facts: Facts, operation: Operation, into: Any, values: Any, rows
     if isinstance(new, Rows) and not isinstance(fact, Rows):
         columns[rows] = new.space.edges
     together = made(Concat(both), Space(size + len(rows)), width)
-    facts.put(operation, Gather([together], source), facts.space_of(columns), 0)
+    facts.put(operation, Gather([together], source), _written_over(facts, columns, fact, new, rows), 0)
+
+
+def _written_over(
+    facts: Facts,
+    columns: NDArray[np.int64],
+    fact: Rows | Index | None,
+    new: Rows | Index | None,
+    rows: NDArray[np.int64],
+) -> Space:
+    """The space of rows of which some are replaced; what a constant brings is of no node."""
+    space = facts.space_of(columns)
+    if space.columns is not None:
+        return space
+    before, after = (one.space.nodes if isinstance(one, Rows) else None for one in (fact, new))
+    nodes = np.full(len(columns), -1) if before is None else before.copy()
+    if isinstance(new, Rows):
+        nodes[rows] = -1 if after is None else after
+    return replace(space, nodes=nodes)

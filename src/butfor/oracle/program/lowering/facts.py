@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from butfor.oracle.program.lowering.counting import NO_NODES, Counted, Counting, at_least_one
 from butfor.oracle.program.lowering.ranges import Ranges
 from butfor.oracle.program.steps import Gather, Space, Step, Value, made
 from butfor.oracle.program.trace import Ref, Untraceable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from butfor.oracle.program.lowering.ranges import Range
     from butfor.oracle.program.trace import Operation, Trace
 
-__all__ = ["Facts", "Index", "Lost", "Rows", "columns_of", "distinct", "flat_rows", "row_width"]
+__all__ = [
+    "Facts", "Index", "Lost", "Rows", "columns_of", "distinct", "flat_rows", "no_count", "row_width",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,16 +55,21 @@ class Index:
 
     Attributes:
         origin: the edge that each entry comes from: twice its column, and 1 more for the second end; -1 for none.
-        of_nodes: whether they are numbers of nodes, which say where a node stands and nothing else.
+        counting: for numbers of nodes, which say where a node stands and nothing else, what they count (`Counting`).
     """
 
     origin: Tensor
-    of_nodes: bool = False
+    counting: Tensor
 
     @property
     def columns(self) -> Tensor:
         """The edge column of each entry, or -1."""
         return columns_of(self.origin)
+
+    @cached_property
+    def of_nodes(self) -> bool:
+        """Whether any of them are numbers of nodes."""
+        return bool((distinct(self.counting) != NO_NODES).any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +92,9 @@ class Facts:
             looked for.
         receiving: the row of an edge index that has the nodes which messages are passed to.
         graph: the space that has one row, the graph as a whole.
-        node_counts: how many nodes there are, of each type.
+        nodes: the nodes of each type, in the order of their rows.
+        has_edges: whether there are any.
+        counting: what numbers of nodes count.
         ranges: between which numbers each tensor lies on every graph, given those of the inputs.
     """
 
@@ -94,7 +105,9 @@ class Facts:
         self.known: dict[int, Rows | Index | Lost] = {}
         self.beyond: list[str] = []
         self.graph = Space(1)
-        self.node_counts: set[int] = set()
+        self.nodes: dict[str, NDArray[np.int64]] = {}
+        self.has_edges = False
+        self.counting = Counting()
         self._edge_spaces: list[Space] = []
 
     # What the model was given.
@@ -104,29 +117,34 @@ class Facts:
         number = self.trace.inputs[name]
         tensor = self.trace.values[number]
         value = Value(space, row_width(tensor, 0), flat_rows(tensor, 0), editable=editable)
-        if space.columns is None:
-            self.node_counts.add(space.size)
         self.known[number] = Rows(value, 0, tuple(tensor.shape))
         return value
 
-    def add_edges(self, name: str, columns: NDArray[np.int64]) -> Space:
-        """An edge index, and the edge column that each of its columns is."""
-        self.known[self.trace.inputs[name]] = Index(
-            2 * torch.from_numpy(columns) + torch.tensor([[0], [1]]), of_nodes=True
-        )
-        return self.edge_space(columns)
+    def add_nodes(self, node_type: str, nodes: NDArray[np.int64]) -> Space:
+        """The space of the nodes of a type."""
+        self.nodes[node_type] = nodes
+        return Space(len(nodes), nodes=nodes)
 
-    def add_targets(self, name: str) -> None:
-        """The rows that are asked about."""
+    def add_edges(self, name: str, columns: NDArray[np.int64], node_types: tuple[str, ...]) -> None:
+        """An edge index, the edge column that each of its columns is, and the node types of both ends."""
+        self.has_edges |= len(columns) > 0
+        counting = self._counting_from_0(node_types)[:, None]
+        origin = 2 * torch.from_numpy(columns) + torch.tensor([[0], [1]])
+        self.known[self.trace.inputs[name]] = Index(origin, counting.expand(2, max(len(columns), 1)))
+
+    def add_targets(self, name: str, node_types: tuple[str, ...]) -> None:
+        """The rows that are asked about: in each line those of nodes of these types."""
         number = self.trace.inputs[name]
-        self.known[number] = Index(torch.full(self.trace.values[number].shape, -1), of_nodes=True)
+        shape = self.trace.values[number].shape
+        counting = self._counting_from_0(node_types).expand(at_least_one(shape)) if node_types else no_count(shape)
+        self.known[number] = Index(torch.full(shape, -1), counting)
 
     def add_labels(self, name: str, columns: NDArray[np.int64]) -> None:
         """Whole numbers that edges carry, such as their types."""
         number = self.trace.inputs[name]
         shape = self.trace.values[number].shape
         origin = 2 * torch.from_numpy(columns).reshape([-1] + [1] * (len(shape) - 1))
-        self.known[number] = Index(origin.expand(shape).clone())
+        self.known[number] = Index(origin.expand(shape).clone(), no_count(shape))
 
     # Spaces.
 
@@ -144,7 +162,42 @@ class Facts:
 
     def part(self, space: Space, chosen: NDArray[np.int64]) -> Space:
         """The space of some rows of another one."""
-        return self.edge_space(space.columns[chosen]) if space.columns is not None else Space(len(chosen))
+        if space.columns is not None:
+            return self.edge_space(space.columns[chosen])
+        return Space(len(chosen), nodes=None if space.nodes is None else space.nodes[chosen])
+
+    def are_the_same(self, one: Space, other: Space) -> bool:
+        """Whether rows of two spaces may be combined; where they stand for different nodes, that is noted."""
+        if one.differs(other):
+            self.beyond.append("rows of different nodes combined")
+        return one.matches(other)
+
+    # Numbers of nodes.
+
+    def _counting_from_0(self, node_types: tuple[str, ...]) -> Tensor:
+        return torch.tensor([self.counting.number(frozenset({Counted(kind)})) for kind in node_types])
+
+    def are_rows(self, index: Index, space: Space) -> bool:
+        """Whether each number of an index is the row of that node in a space, whichever edges there are."""
+        counted = self.counting.of(distinct(index.counting))
+        if counted is None or space.nodes is None:
+            return False
+        every = [(space.nodes[first:], self.nodes[kind]) for kind, first in counted]
+        return all(np.array_equal(rows[: len(nodes)], nodes) for rows, nodes in every)
+
+    def receivers(self, index: Ref, size: int) -> Space:
+        """The space of so many rows that an index leads to; rows that nothing can lead to are no nodes."""
+        fact = self.fact(index)
+        counted = self.counting.of(distinct(fact.counting)) if isinstance(fact, Index) else None
+        if counted is None:
+            return Space(size)
+        rows = np.full(size, -1)
+        for kind, first in counted:
+            nodes = self.nodes[kind][: max(size - first, 0)]
+            if (rows[first : first + len(nodes)] >= 0).any():
+                self.beyond.append("rows of different nodes combined")
+            rows[first : first + len(nodes)] = nodes
+        return Space(size, nodes=rows)
 
     # Arguments of operations.
 
@@ -181,7 +234,7 @@ class Facts:
         if isinstance(fact, Index):
             raise Untraceable("numbers of nodes used as features")
         if isinstance(fact, Rows):
-            value = _spread(fact, space, own)
+            value = _spread(self, fact, space, own)
             inner = [1 if i == fact.axis else size for i, size in enumerate(inner)]
         elif own is not None and own >= 0 and tensor.dim() and tensor.shape[own] == space.size != 1:
             value = self.constant(tensor, space, own)
@@ -224,15 +277,20 @@ class Facts:
         self.known[operation.outputs[0]] = Rows(value, axis, tuple(tensor.shape))
 
 
-def _spread(fact: Rows, space: Space, axis: int | None) -> Value:
+def _spread(facts: Facts, fact: Rows, space: Space, axis: int | None) -> Value:
     """A value as one of a space; what the graph as a whole has, every row of the space has."""
-    if fact.axis == axis and fact.space.matches(space):
+    if fact.axis == axis and facts.are_the_same(fact.space, space):
         return fact.value
     if fact.space.size != 1 or fact.space.columns is not None:
         raise Untraceable("values of different rows combined")
     if space.size == 1:
         return fact.value
     return made(Gather([fact.value], np.zeros(space.size, dtype=np.int64)), space, fact.value.width)
+
+
+def no_count(shape: Sequence[int]) -> Tensor:
+    """What numbers count that are none of nodes."""
+    return torch.tensor(NO_NODES).expand(at_least_one(shape))
 
 
 def columns_of(origin: Tensor) -> Tensor:

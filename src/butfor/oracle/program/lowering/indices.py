@@ -6,18 +6,22 @@ An index is a constant of the neighbourhood; what has to be known of it is the e
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
-from butfor.oracle.program.lowering.facts import Index, Lost, Rows, columns_of, distinct, flat_rows, row_width
+from butfor.oracle.program.lowering.counting import NO_NODES, at_least_one
+from butfor.oracle.program.lowering.facts import Index, Lost, Rows, columns_of, distinct, flat_rows, no_count, row_width
 from butfor.oracle.program.lowering.operations import done
 from butfor.oracle.program.steps import Value
 from butfor.oracle.program.trace import Ref, Untraceable, refs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from butfor.oracle.program.lowering.facts import Facts
     from butfor.oracle.program.trace import Operation
 
@@ -38,15 +42,23 @@ def move(facts: Facts, operation: Operation) -> None:
     """Entries elsewhere, some of them only, or several indices one behind the other."""
     args, kwargs = tree_map(lambda argument: _origin(facts, argument), (operation.args, operation.kwargs))
     given = [fact for ref in operation.refs if isinstance(fact := facts.fact(ref), Index)]
-    of_nodes = any(fact.of_nodes for fact in given)
     moved = done(operation, args, kwargs)
     if _some_are_gone([fact.origin for fact in given], moved):
         facts.beyond.append("some edges chosen by where they stand")
-    constants = [ref for ref in operation.refs if facts.fact(ref) is None]
-    if of_nodes and not all(_are_all_nodes(facts, facts.tensor(ref)) for ref in constants):
+    constants = [facts.tensor(ref) for ref in operation.refs if facts.fact(ref) is None]
+    beside = [_counted_by_loops(facts, numbers, given) for numbers in constants]
+    if any(fact.of_nodes for fact in given) and NO_NODES in beside:
         facts.beyond.append("edges between certain nodes")
-    for number, origin in zip(operation.outputs, moved, strict=True):
-        _put(facts, number, origin, of_nodes)
+    loops = iter(beside)
+    args, kwargs = tree_map(
+        lambda argument: _counting(facts, argument, loops) if isinstance(argument, Ref) else argument,
+        (operation.args, operation.kwargs),
+    )
+    shapes = [one.shape for one in moved]
+    for number, origin, counting in zip(
+        operation.outputs, moved, facts.counting.moved(operation, args, kwargs, shapes), strict=True
+    ):
+        _put(facts, number, origin, counting)
 
 
 def _some_are_gone(given: list[Tensor], moved: list[Tensor]) -> bool:
@@ -57,19 +69,33 @@ def _some_are_gone(given: list[Tensor], moved: list[Tensor]) -> bool:
     return not bool(kept[before].all())
 
 
-def _are_all_nodes(facts: Facts, numbers: Tensor) -> bool:
-    """Whether they are the numbers of all nodes in order, such as both ends of a self-loop at each."""
+def _counted_by_loops(facts: Facts, numbers: Tensor, given: list[Index]) -> int:
+    """What constants count that are put beside an index: all nodes, where they are both ends of a self-loop at each.
+
+    Between nodes of two types there are none: the third node of one is not the third of the other.
+    """
+    counted = facts.counting.of(torch.cat([distinct(fact.counting).reshape(-1) for fact in given]))
     size = numbers.shape[-1] if numbers.dim() else 0
-    return size in facts.node_counts and bool((numbers == torch.arange(size)).all())
+    if counted is None or len(counted) != 1 or not bool((numbers == torch.arange(size)).all()):
+        return NO_NODES
+    ((node_type, first),) = counted
+    both_ends = len(facts.nodes) == 1 or numbers.dim() == 2
+    is_all = both_ends and not first and size == len(facts.nodes[node_type])
+    return facts.counting.number(counted) if is_all else NO_NODES
 
 
 def overlay(facts: Facts, operation: Operation) -> None:
     """A part of an index that is written over, such as senders that are counted from another number on."""
-    given = [facts.fact(argument) for argument in operation.args]
     whole, part = (_origin(facts, argument) for argument in operation.args)
-    origin = whole.clone()
-    origin.view(-1)[operation.kwargs["places"]] = part
-    _put(facts, operation.outputs[0], origin, any(isinstance(fact, Index) and fact.of_nodes for fact in given))
+    origin, places = whole.clone(), operation.kwargs["places"]
+    origin.view(-1)[places] = part
+    before, after = (_counting(facts, argument, repeat(NO_NODES)) for argument in operation.args)
+    if origin.numel():
+        counting = before.clone(memory_format=torch.contiguous_format)
+        counting.view(-1)[places] = after
+    else:
+        counting = facts.counting.union(torch.cat([before.reshape(-1), after.reshape(-1)])).expand(before.shape)
+    _put(facts, operation.outputs[0], origin, counting)
 
 
 def compare(facts: Facts, operation: Operation) -> None:
@@ -79,12 +105,12 @@ def compare(facts: Facts, operation: Operation) -> None:
     found = next((fact for fact in known if fact.origin.shape == output.shape), None)
     if found is None:
         raise Untraceable(f"the operation {operation.name} on the edges")
-    of_nodes = any(fact.of_nodes for fact in known)
-    compared = output.dtype == torch.bool
     # Whether two ends are the same node does not depend on how nodes are numbered; all else does.
-    if of_nodes and (operation.name not in ("eq", "ne") or len(known) < 2):
+    same = len(known) == 2 and facts.counting.of(torch.cat([one.counting.reshape(-1) for one in known]))
+    if any(fact.of_nodes for fact in known) and not (operation.name in ("eq", "ne") and same and len(same) == 1):
         facts.beyond.append("the numbers of nodes")
-    _put(facts, operation.outputs[0], found.origin, of_nodes and not compared)
+    counting = no_count(output.shape) if output.dtype == torch.bool else found.counting
+    _put(facts, operation.outputs[0], found.origin, counting)
 
 
 def mark_labels(facts: Facts, operation: Operation) -> None:
@@ -101,7 +127,8 @@ def mark_labels(facts: Facts, operation: Operation) -> None:
         or fact.origin.shape[1:] != (1,)
     ):
         raise Untraceable("the operation scatter on the edges")
-    _put(facts, operation.outputs[0], fact.origin.expand(facts.output(operation).shape))
+    shape = facts.output(operation).shape
+    _put(facts, operation.outputs[0], fact.origin.expand(shape), no_count(shape))
 
 
 def choose(facts: Facts, operation: Operation) -> None:
@@ -115,7 +142,17 @@ def choose(facts: Facts, operation: Operation) -> None:
         facts.beyond.append("some edges chosen by where they stand")
     rest = tree_map(lambda one: facts.tensor(one) if isinstance(one, Ref) else one, operation.args[1:])
     origin = operation.function(fact.origin, *rest, **operation.kwargs)
-    _put(facts, operation.outputs[0], origin, fact.of_nodes)
+    # On another graph others may be chosen.
+    counting = facts.counting.union(fact.counting, 1 if _are_columns_chosen(operation, fact.origin) else None)
+    _put(facts, operation.outputs[0], origin, counting.expand(at_least_one(origin.shape)))
+
+
+def _are_columns_chosen(operation: Operation, index: Tensor) -> bool:
+    """Whether an operation chooses some columns of an edge index."""
+    if index.dim() != 2 or operation.name not in ("index", "index_select"):
+        return False
+    given = operation.args[1]
+    return given % 2 == 1 if operation.name == "index_select" else len(given) == 2 and given[0] is None
 
 
 def _look_up(facts: Facts, operation: Operation, chosen: list[Index]) -> None:
@@ -132,7 +169,7 @@ def _look_up(facts: Facts, operation: Operation, chosen: list[Index]) -> None:
     if not output.is_floating_point():
         if output.dim() != 1:
             raise Untraceable("a table of whole numbers looked up by edges")
-        facts.known[number] = Index(chosen[0].origin)
+        facts.known[number] = Index(chosen[0].origin, no_count(output.shape))
         return
     axis = operation.args[1] if operation.name == "index_select" else 0
     value = Value(facts.edge_space(chosen[0].columns.numpy()), row_width(output, axis), flat_rows(output, axis))
@@ -146,17 +183,25 @@ def _origin(facts: Facts, argument: Any) -> Any:
     return fact.origin if isinstance(fact, Index) else torch.full(facts.tensor(argument).shape, -1)
 
 
-def _put(facts: Facts, number: int, origin: Tensor, of_nodes: bool = False) -> None:
+def _counting(facts: Facts, argument: Ref, loops: Iterator[int]) -> Tensor:
+    """What the numbers of an argument count; ``loops`` says it of constants, in their order."""
+    fact = facts.fact(argument)
+    if isinstance(fact, Index):
+        return fact.counting
+    return torch.tensor(next(loops)).expand(at_least_one(facts.tensor(argument).shape))
+
+
+def _put(facts: Facts, number: int, origin: Tensor, counting: Tensor) -> None:
     """An output that is an index again, or whole numbers as features: the type of an edge, or 0 and 1 for each type."""
-    tensor = facts.trace.values[number]
+    tensor, index = facts.trace.values[number], Index(origin, counting)
     if not tensor.is_floating_point():
-        facts.known[number] = Index(origin, of_nodes)
+        facts.known[number] = index
         return
     columns = columns_of(origin)
     rows = columns.reshape(len(columns), -1) if columns.dim() else columns.reshape(1, 1)
     if not bool((rows == rows[:, :1]).all()):
         raise Untraceable("numbers of nodes used as features")
-    if of_nodes:
+    if index.of_nodes:
         facts.beyond.append("the numbers of nodes")
     value = Value(facts.edge_space(rows[:, 0].numpy()), row_width(tensor, 0), flat_rows(tensor, 0))
     facts.known[number] = Rows(value, 0, tuple(tensor.shape))

@@ -6,7 +6,7 @@ and column, and what it did is read off (`moved`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -70,7 +70,7 @@ def _rows_like(facts: Facts, ref: Ref, first: Rows) -> Rows:
         and tensor.shape[first.axis] == first.space.size
     ):
         fact = Rows(facts.constant(tensor, first.space, first.axis), first.axis, tuple(tensor.shape))
-    if not isinstance(fact, Rows) or not fact.space.matches(first.space):
+    if not isinstance(fact, Rows) or not facts.are_the_same(fact.space, first.space):
         raise Untraceable("rows of different kinds put together")
     return fact
 
@@ -102,11 +102,13 @@ def _joined(facts: Facts, spaces: Sequence[Space | None]) -> Space:
     """The space of rows one behind the other."""
     known = [space for space in spaces if space is not None]
     columns = np.concatenate([space.edges for space in known])
+    nodes = np.concatenate([np.full(space.size, -1) if space.nodes is None else space.nodes for space in known])
     if len(known) > 1 and all(space.matches(known[0]) for space in known):
         # They may be stacked: then they become rows of the same space again.
         rows = np.tile(np.arange(known[0].size), len(known))
-        return Space(len(columns), None if known[0].columns is None else columns, part_of=rows)
-    return facts.space_of(columns)
+        return Space(len(columns), None if known[0].columns is None else columns, rows, nodes)
+    space = facts.space_of(columns)
+    return space if space.columns is not None else replace(space, nodes=nodes)
 
 
 # Where numbers went.
@@ -127,12 +129,23 @@ def moved(facts: Facts, grid: Tensor, values: list[Value], space: Space) -> Rows
     Raises:
         Untraceable: nothing that has a row for each row of a space.
     """
+    if not space.size:
+        return _no_rows(grid, space)
     given = _Grid(grid, values, space)
     for way in (_parts_joined, _rows_kept, _only_row, _rows_divided, _rows_joined):
         found = way(facts, given)
         if found is not None:
             return found
     raise Untraceable("rows mixed with other axes")
+
+
+def _no_rows(grid: Tensor, space: Space) -> Rows:
+    """Where there are no rows, the axis that has none."""
+    axis = next((axis for axis, size in enumerate(grid.shape) if not size), None)
+    if axis is None:
+        raise Untraceable("rows mixed with other axes")
+    width = row_width(grid, axis)
+    return Rows(Value(space, width, np.zeros((0, width))), axis, tuple(grid.shape))
 
 
 class _Lines(NamedTuple):
@@ -182,7 +195,7 @@ class _Grid:
         value, column = self.picked(np.arange(self.starts[-1])), lines.column[0]
         choices, which = np.unique(lines.row, axis=1, return_inverse=True)
         parts = [facts.part(self.space, choice) for choice in choices.T]
-        if not all(part.matches(parts[0]) for part in parts):
+        if not all(facts.are_the_same(part, parts[0]) for part in parts):
             raise Untraceable("rows of different edges put together")
         gathered = [made(Gather([value], choice), parts[0], value.width) for choice in choices.T]
         return Rows(made(Pick(gathered, which.reshape(-1), column), parts[0], len(column)), lines.axis, self.shape)
@@ -237,8 +250,8 @@ def _rows_divided(_: Facts, given: _Grid) -> Rows | None:
             parts = [given.picked(pattern) for pattern in patterns]
             rows = which.reshape(-1) * space.size + row[:, 0]
             together = made(Concat(parts), Space(len(parts) * space.size), column.shape[1])
-            edges = None if space.columns is None else space.columns[row[:, 0]]
-            divided = Space(len(rows), edges, part_of=row[:, 0])
+            edges, nodes = (None if one is None else one[row[:, 0]] for one in (space.columns, space.nodes))
+            divided = Space(len(rows), edges, row[:, 0], nodes)
             return Rows(made(Gather([together], rows), divided, column.shape[1]), axis, given.shape)
     return None
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from butfor.oracle.program.lowering.facts import Index, Rows, columns_of, distinct, flat_rows, row_width
-from butfor.oracle.program.steps import Concat, Fold, Gather, Map, Reduce, Space, Value, made
+from butfor.oracle.program.steps import Concat, Fold, Gather, Map, Reduce, Value, made
 from butfor.oracle.program.trace import Ref, Untraceable
 
 if TYPE_CHECKING:
@@ -118,7 +118,8 @@ def reduce(facts: Facts, operation: Operation) -> None:
     start_value = float(empty.flat[0]) if empty.size else 0.0
     step = Reduce([value], code, receiver, np.arange(len(receiver)), edges, start_value, counts=operation.counts)
     step.against = _is_against(facts, given["index"])
-    facts.put(operation, step, Space(start.shape[dim]), dim, fixed=value.fixed and bool((edges < 0).all()))
+    receivers = facts.receivers(given["index"], start.shape[dim])
+    facts.put(operation, step, receivers, dim, fixed=value.fixed and _never_changes(facts, given["index"], edges))
 
 
 def _is_plain(given: dict[str, Any], code: str, empty: NDArray[np.float64]) -> bool:
@@ -159,7 +160,22 @@ def count(facts: Facts, operation: Operation) -> None:
     one = Value(facts.edge_space(origin), 1, np.ones((len(origin), 1)))
     step = Reduce([one], "sum", receiver, np.arange(len(receiver)), origin)
     step.against = _is_against(facts, operation.args[0])
-    facts.put(operation, step, Space(size), 0, fixed=bool((origin < 0).all()))
+    facts.put(
+        operation,
+        step,
+        facts.receivers(operation.args[0], size),
+        0,
+        fixed=_never_changes(facts, operation.args[0], origin),
+    )
+
+
+def _never_changes(facts: Facts, index: Ref, edges: NDArray[np.int64]) -> bool:
+    """Whether no edge leads anywhere, in any graph.
+
+    Where other edges bring what a node says to the target, edges of this kind may lead to that node outside the
+    neighbourhood: a reduction without edges stays one, so that this can be seen.
+    """
+    return bool((edges < 0).all()) and not (facts.has_edges and isinstance(facts.fact(index), Index))
 
 
 def softmax(facts: Facts, operation: Operation) -> None:
@@ -175,7 +191,7 @@ def softmax(facts: Facts, operation: Operation) -> None:
     value, space, width = fact.value, fact.space, fact.value.width
     size = given.get("num_nodes")
     size = int(receiver.max(initial=-1)) + 1 if size is None else int(size)
-    receivers = Space(size)
+    receivers = facts.receivers(index, size)
     entries = np.arange(space.size)
     against = _is_against(facts, index)
     highest = Value(receivers, width, step=Reduce([value], "shift", receiver, entries, origin, against=against))
