@@ -302,7 +302,7 @@ def test_a_method_that_is_added_passes_what_its_recipe_names(repository: Path) -
     assert passed(repository, "tests/test_testing.py", document, *named) >= 10
     # What the new method can do has not been tried yet, and the test says how that is done.
     with pytest.raises(
-        AssertionError, match=r"docs/support\.md lacks FirstEdge; run python -m benchmarks\.support --wr"
+        AssertionError, match=r"docs/results/support\.md lacks FirstEdge; run python -m benchmarks\.support --wr"
     ):
         passed(repository, document, "-k", "support_page")
 
