@@ -87,7 +87,7 @@ def check(problem: Problem, certificate: Certificate, fingerprints: tuple[str, s
         Refused: saying what is wrong.
     """
     _same_question(problem, certificate, fingerprints)
-    _follows_the_whole_graph(problem)
+    _follows_the_whole_graph(problem, certificate.limit)
     subject = Subject.of(problem, certificate.limit)
     tried, bounded = _leaves(subject, certificate)
     if bounded and subject.bounds is None:
@@ -115,15 +115,13 @@ def _same_question(problem: Problem, certificate: Certificate, fingerprints: tup
         raise Refused(f"it lists {len(certificate.edits)} edits, which are not the {len(allowed)} that are allowed")
 
 
-def _follows_the_whole_graph(problem: Problem) -> None:
+def _follows_the_whole_graph(problem: Problem, limit: float) -> None:
     """What is tried or bounded in the neighbourhood must hold on the whole graph."""
     if not problem.can_prove:
         raise Refused(
             "nothing shows that the model reads no more than the neighbourhood, so nothing can be proved of it"
         )
-    if problem.does_the_same_everywhere:
-        return
-    for made in problem.edits.sample_sets():
+    for made in problem.telling_sets(limit):
         mine, truth = _scores(problem, pack([made]))[0], logits_after(problem.predictor, problem.edits, made)
         if not problem.predictor.same_logits(mine, truth):
             raise Refused(

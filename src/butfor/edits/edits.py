@@ -223,6 +223,15 @@ class Edits:
         parts = [order[: len(order) // 2 + 1], order[-1 - len(order) // 8 :], close, close[1:], order[~near[order]]]
         return [everything, *(np.sort(part) for part in parts if 0 < len(part) < len(order))] if len(order) else []
 
+    def sets_of_each_size(self, cost: float, most: int) -> list[NDArray[np.int64]]:
+        """One set of each size, up to ``most``, of which some set costs less than that: by these sizes, the number of
+        edges that are left, a model may decide what it does.
+        """
+        everything = np.flatnonzero(self.without_conflicts(np.ones((1, len(self)), dtype=bool))[0])
+        order = np.random.default_rng(1).permutation(everything)
+        largest = min(int((np.cumsum(np.sort(self.costs)) < cost).sum()), most, len(order))
+        return [np.sort(order[:size]) for size in range(1, largest + 1)]
+
     def records(self, chosen: EditSet) -> tuple[Edit, ...]:
         """What these edits do, in the graph's own node numbers, in order."""
         mine = np.zeros(len(self), dtype=bool)

@@ -58,7 +58,16 @@ METHODS = {"forward", "propagate", "message", "message_and_aggregate", "aggregat
 
 
 class Unknown(Exception):
-    """Something is done with a symbol of which it is not known what it reads."""
+    """Something is done with a symbol of which it is not known what it reads.
+
+    They are counted, because a model may catch them.
+    """
+
+    count = 0
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        Unknown.count += 1
 
 
 class Symbol(Tensor):
@@ -117,6 +126,7 @@ def followed(call: Call) -> Symbol | None:
         return None
     if not all(map(is_as_its_class_says, call.model.modules())):
         return None
+    unknown = Unknown.count
     try:
         # Weights are not copied, because they may be large.
         model = copy.deepcopy(call.model, {id(weight): weight for weight in call.model.parameters()})
@@ -127,7 +137,7 @@ def followed(call: Call) -> Symbol | None:
             Symbol.standing_for("nodes", width=call.graph.x.size(1)), Symbol.standing_for("edge_index"), **_fields(call)
         )
         # What a run leaves behind could be read by the next.
-        if _rows(out) != "nodes" or _state(model) != before:
+        if _rows(out) != "nodes" or _state(model) != before or Unknown.count != unknown:
             return None
         for module in model.modules():
             vars(module).pop("forward", None)

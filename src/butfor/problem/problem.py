@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Answers", "Problem"]
 
+# So many sizes of edit sets are tried on the whole graph before something is claimed of all sets of these sizes.
+MOST_SIZES = 8
+
 
 @dataclass(frozen=True, eq=False)
 class Answers:
@@ -111,6 +114,18 @@ class Problem:
     def does_the_same_everywhere(self) -> bool:
         """Whether it follows from the model's code that it does the same on every graph, whatever its size."""
         return self.predictor.hears_only_messages or self.oracle.knows_layers
+
+    def telling_sets(self, cost: float) -> list[NDArray[np.int64]]:
+        """Sets on which the whole graph must do as its part, before it is claimed that none below a cost does it.
+
+        They would reveal a neighbourhood that is too small, or a size that matters. None, where the code shows that
+        sizes play no part; and sets of each size only of the whole graph, since what is local at any size
+        (`Oracle.proves_locality`) was recorded without some edges, too.
+        """
+        if self.does_the_same_everywhere:
+            return []
+        each = () if self.is_local else self.edits.sets_of_each_size(cost, MOST_SIZES)
+        return [*self.edits.sample_sets(), *each]
 
     @property
     def target(self) -> tuple[int, ...]:

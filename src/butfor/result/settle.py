@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -47,14 +48,13 @@ class Settled:
 def to_verify(problem: Problem, proposal: Proposal) -> list[EditSet]:
     """The edit sets that must be seen on the whole graph before a proposal is believed.
 
-    The best candidate. If the proposal also claims a proof, and the code does not show that the model does the
-    same on every graph, some sample sets too: they would reveal a neighbourhood that is too small, or a size that
-    matters.
+    The best candidate and, if the proposal also claims a proof, `Problem.telling_sets`.
     """
     sets: list[EditSet] = list(proposal.candidates[:1])
     trivial = not proposal.exhausted and proposal.lower_bound <= problem.least_cost
-    nothing = trivial or not problem.can_prove
-    return sets if nothing or problem.does_the_same_everywhere else [*sets, *problem.edits.sample_sets()]
+    if trivial or not problem.can_prove:
+        return sets
+    return [*sets, *problem.telling_sets(math.inf if proposal.exhausted else proposal.lower_bound)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -264,6 +264,9 @@ def gcn_oracle(general: ModelOracle) -> GCNOracle | None:
         return None
     if graph.x.dtype not in (torch.float32, torch.float64) or graph.x.dtype != predictor.logits.dtype:
         return None
+    if predictor.precision > torch.finfo(torch.float32).eps:
+        # Inside `torch.autocast`, say: neither near ties nor bounds leave that much room for rounding.
+        return None
     weights = graph.edge_fields().get("edge_weight")
     if weights is not None and len(weights) and float(weights.min()) < 0:
         # Degrees could become negative, and then the model's own NaN is the truth.

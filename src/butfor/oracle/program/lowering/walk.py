@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
+
 from butfor.oracle.program.lowering import arithmetic, choices, indices, moves, reductions
 from butfor.oracle.program.lowering.facts import Facts, Lost, Rows
 from butfor.oracle.program.lowering.operations import (
@@ -74,6 +76,9 @@ class Lowering(Facts):
         Raises:
             Untraceable: saying what it was.
         """
+        if any(value.is_floating_point() and torch.finfo(value.dtype).bits < 32 for value in self.trace.values):
+            # Neither near ties nor bounds leave that much room for rounding.
+            raise Untraceable("numbers in half precision")
         for operation in self.trace.operations:
             self._follow(operation)
         found = self.known.get(self.trace.output)
