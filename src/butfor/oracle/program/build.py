@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TOO_SMALL", "WholeProgram", "build", "differences"]
 
-# Up to so many edges are left out to see whether a model asks how many there are.
-FEWER = 4
-
 # Why something outside the neighbourhood matters for certain.
 TOO_SMALL = "a reduction at the rim of the neighbourhood"
 
@@ -215,105 +212,8 @@ def _check_size(layout: Layout, max_numbers: int) -> None:
         raise Untraceable(f"a program of {layout.numbers:,} numbers")
 
 
-<<<<<<< HEAD
 def _outside(edits: Edits, layout: Layout) -> str:
     """Why edges outside the neighbourhood might matter.
-=======
-def _check_graph(graph: Graph, max_numbers: int) -> None:
-    width = max(store.x.size(1) for store in graph.data.node_stores)
-    if (graph.num_nodes + graph.edge_index.shape[1]) * width > max_numbers:
-        raise Untraceable("a graph too large to be recorded")
-
-
-def recorded(predictor: Predictor, inputs: Inputs, parts: list[_Part]) -> Trace:
-    """The trace of one run.
-
-    Raises:
-        Untraceable: the model fails on the neighbourhood, or does what cannot be recorded.
-    """
-    tensors = {part.name: part.tensor for part in parts}
-    tensors |= {"target_rows": inputs.target_rows, "owner": inputs.owner}
-    try:
-        # What torch has to say of recording is nothing that a user could act upon.
-        with preserved(predictor.model), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return record(predictor.model, lambda: predictor.run(inputs), tensors)
-    except ModelError as problem:
-        if isinstance(problem.__cause__, Untraceable):
-            raise problem.__cause__ from None
-        raise Untraceable("a neighbourhood on which the model fails") from problem
-
-
-def recorded_at_other_sizes(predictor: Predictor, edits: Edits, max_numbers: int) -> list[Trace]:
-    """The same model on two or three copies of a neighbourhood side by side, and on the whole graph.
-
-    Where only receptive fields are read, on one that reaches a hop further than the neighbourhood. Then without one
-    edge, without two and so on, because code may ask for a certain number of edges, which only an edit leads to.
-
-    Raises:
-        Untraceable: the whole graph is too large for that.
-    """
-    graph, near = predictor.graph, edits.neighbourhood
-    copies = EditedBatch.of([(edits, pack([(), ()]))])
-    if copies.edge_index.shape[1] == edits.visible.sum():
-        # As many edges as there may be on one neighbourhood.
-        copies = EditedBatch.of([(edits, pack([(), (), ()]))])
-    if predictor.scope == "receptive-field":
-        assert near.hops is not None
-        larger = EditedBatch.receptive_field(graph.neighbourhood(near.targets, near.hops + 1, near.flow, rim=False))
-    else:
-        _check_graph(graph, max_numbers)
-        larger = replace(EditedBatch.whole_graph(graph, [near.targets]), nodes=np.arange(graph.num_nodes))
-    traces = []
-    for batch in (copies, larger, *_with_fewer_edges(larger)):
-        inputs = predictor.call.inputs(batch)
-        nodes, edges = _parts(graph, inputs, batch, np.arange(batch.edge_index.shape[1]))
-        traces.append(recorded(predictor, inputs, [*nodes, *edges]))
-        traces[-1].values.clear()
-    return traces
-
-
-def _with_fewer_edges(batch: EditedBatch) -> list[EditedBatch]:
-    """The same graph without one edge, without two and so on, each in both directions where it has both."""
-    _, edge = np.unique(np.sort(batch.edge_index, axis=0), axis=1, return_inverse=True)
-    kept = [np.flatnonzero(edge.reshape(-1) >= count) for count in range(1, FEWER + 1)]
-    return [replace(batch, edge_index=batch.edge_index[:, some], columns=batch.columns[some]) for some in kept]
-
-
-def _everything(edits: Edits) -> EditedBatch:
-    """The neighbourhood with all edges that there are or may be."""
-    columns = np.flatnonzero(edits.visible)
-    intact = EditedBatch.of([(edits, pack([()]))])
-    return replace(intact, edge_index=edits.all_ends[:, columns], columns=edits.all_columns[columns])
-
-
-def _parts(
-    graph: Graph, inputs: Inputs, edited: EditedBatch, columns: NDArray[np.int64]
-) -> tuple[list[_Part], list[_Part]]:
-    """The tensors that have a row for each node, and those that have one for each edge."""
-    assert edited.nodes is not None
-    kinds: dict[Any, NDArray[np.int64]] = {"": np.arange(len(edited.nodes))}
-    relations: dict[Any, NDArray[np.int64]] = {"": columns}
-    if graph.types is not None:
-        kind, relation = graph.kinds(edited.nodes), graph.types.relations_of(edited.columns)
-        kinds = {name: np.flatnonzero(kind == number) for number, name in enumerate(graph.types.node_types)}
-        relations = {name: columns[relation == number] for number, name in enumerate(graph.types.relations)}
-
-    def split(name: str, given: Any, rows: dict[Any, NDArray[np.int64]]) -> list[_Part]:
-        by_type = given if isinstance(given, dict) else {"": given}
-        return [_Part(f"{name} {key}", tensor, rows[key]) for key, tensor in by_type.items()]
-
-    nodes, edges = split("x", inputs.x, kinds), split("edge_index", inputs.edge_index, relations)
-    of_edges = graph.edge_fields() if graph.types is None else ()
-    for name, given in inputs.fields.items():
-        along = name in of_edges or (isinstance(given, dict) and set(given) <= set(relations))
-        (edges if along else nodes).extend(split(name, given, relations if along else kinds))
-    return nodes, edges
-
-
-def _outside(edits: Edits, layout: Layout, groups: list[NDArray[np.int64]]) -> str:
-    """Why edges outside the neighbourhood might matter; ``groups`` are nodes that rows of a reduction may stand for.
->>>>>>> attack
 
     They do not where each row that the target needs of a reduction is a node whose edges are all inside.
     """
