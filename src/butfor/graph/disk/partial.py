@@ -75,7 +75,8 @@ class PartialFolder(ArrayFolder):
             raise InputError(f"{folder} cannot be the name of a folder")
         if os.path.lexists(self.final):
             if not force:
-                raise InputError(f"{folder} exists already; choose another folder, or replace it with --force")
+                words = "choose another folder, or replace it with force=True (--force)"
+                raise InputError(f"{folder} exists already; {words}")
             if self.final.is_symlink() or not is_graph_folder(self.final):
                 raise InputError(f"{folder} is not the folder of a graph, so it is not replaced: choose another one")
         if not CAN_LOCK and self.path.exists() and not force:
