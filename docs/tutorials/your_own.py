@@ -103,7 +103,7 @@ results
 # - It returns probabilities: this is found out (`probabilities=` says it).
 # - It predicts [links](../how-to/links.md), [whole graphs](molecules.py), or runs on a
 #   [`HeteroData`](../how-to/typed-graphs.md): the target says so.
-# - It cannot be traced: it is run for every question, and the result's `note` says which operation it was.
-#   [Layers of PyG](../results/layers.md) lists what can be.
+# - It cannot be traced: then the model itself is run on every edited graph that is tried, and the result's `note` says
+#   which operation was in the way. [Layers of PyG](../results/layers.md) lists what can be.
 #
 # Next: [rules, costs and wanted classes](transactions.py).

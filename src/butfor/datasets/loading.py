@@ -111,7 +111,7 @@ def load_graphs(
         raise GraphError(f"{path.name} is of no known kind: expected {expected_files()}")
     loader, file = found
     if loader.node_table and nodes is None:
-        raise InputError(f"the edge list {path.name} needs its node table: load_graph(..., nodes='nodes.csv')")
+        raise InputError(f"the edge list {path.name} needs its node table: nodes='nodes.csv' (--node-table nodes.csv)")
     graphs = loader.graphs(file, None if nodes is None else Path(nodes))
     if undirected:
         for graph in graphs:
