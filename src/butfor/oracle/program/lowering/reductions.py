@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from butfor.oracle.program.lowering.facts import Index, Rows, columns_of, distinct, flat_rows, row_width
+from butfor.oracle.program.lowering.counting import distinct
+from butfor.oracle.program.lowering.facts import Index, Rows, columns_of, flat_rows, row_width
 from butfor.oracle.program.lowering.products import product
 from butfor.oracle.program.steps import Concat, Fold, Gather, Map, Reduce, Value, made
 from butfor.oracle.program.trace import Ref, Untraceable
