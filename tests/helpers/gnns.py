@@ -113,6 +113,7 @@ LOCAL: dict[str, Kind] = {
     "GraphSAGE, mean": two(lambda out: pyg.SAGEConv(W, out)),
     "GraphSAGE, max": two(lambda out: pyg.SAGEConv(W, out, aggr="max")),
     "GraphSAGE, sum": two(lambda out: pyg.SAGEConv(W, out, aggr="sum")),
+    "GraphSAGE, product": two(lambda out: pyg.SAGEConv(W, out, aggr="mul")),
     "GAT": two(lambda out: pyg.GATConv(W, out, heads=2, concat=False)),
     "GAT, edge_attr": two(
         lambda out: pyg.GATConv(W, out, edge_dim=EDGE_WIDTH, add_self_loops=False), Attributed, "edge_attr"

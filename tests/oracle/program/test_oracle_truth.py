@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 # Models that are written as programs. That others are right is tested too, where they happen to be one.
 WRITTEN = (
-    "GCN", "GCN, edge_weight", "GraphSAGE, mean", "GraphSAGE, max", "GraphSAGE, sum", "GAT", "GATv2", "GIN",
-    "GINE, edge_attr", "GraphConv", "GraphConv, edge_weight", "TransformerConv", "SGConv", "TAGConv", "APPNP",
-    "EdgeConv", "a layer of one's own", "PointNet, pos", "batch norm",
+    "GCN", "GCN, edge_weight", "GraphSAGE, mean", "GraphSAGE, max", "GraphSAGE, sum", "GraphSAGE, product", "GAT",
+    "GATv2", "GIN", "GINE, edge_attr", "GraphConv", "GraphConv, edge_weight", "TransformerConv", "SGConv", "TAGConv",
+    "APPNP", "EdgeConv", "a layer of one's own", "PointNet, pos", "batch norm",
 )  # fmt: skip
 NODES = (0, 4, 8)
 PAIR = butfor.Pair(1, 5)

@@ -187,9 +187,10 @@ def _lowered(
 
 def _types_of_targets(predictor: Predictor) -> tuple[str, ...]:
     """The node types of what is asked about: one for a node, two for a link, none for a whole graph."""
-    count = {"node": 1, "link": 2}.get(predictor.task, 0)
-    named = predictor.node_type
-    return ("",) * count if named is None else (named,) if isinstance(named, str) else tuple(named)
+    count, types, named = {"node": 1, "link": 2}.get(predictor.task, 0), predictor.graph.types, predictor.node_type
+    if named is None:
+        return ("" if types is None else types.node_types[0],) * count
+    return (named,) if isinstance(named, str) else tuple(named)
 
 
 def _can_change(out: Value) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from butfor.oracle.program.trace import Operation
 
-__all__ = ["NO_NODES", "Counted", "Counting", "at_least_one"]
+__all__ = ["NO_NODES", "Counted", "Counting", "at_least_one", "compact", "distinct"]
 
 # What numbers count that are none of nodes.
 NO_NODES = -1
@@ -52,11 +52,14 @@ class Counting:
 
     def of(self, counting: Tensor) -> frozenset[Counted] | None:
         """All that entries count; None where some are no numbers of nodes."""
-        numbers = set(counting.reshape(-1).tolist())
+        numbers = set(distinct(counting).reshape(-1).tolist())
         return None if NO_NODES in numbers else frozenset().union(*(self._known[number] for number in numbers))
 
     def union(self, counting: Tensor, axis: int | None = None) -> Tensor:
         """The same where entries that follow each other along an axis, or all, may each count what any of them does."""
+        counting = distinct(counting, axis)
+        if axis is not None and counting.stride(axis) == 0:
+            counting = counting.narrow(axis, 0, 1)
         lines = counting.reshape(1, -1) if axis is None else counting.movedim(axis, -1)
         joined = torch.tensor([self._number_of(line) for line in lines.reshape(-1, lines.shape[-1])])
         return joined.reshape(()) if axis is None else joined.reshape(*lines.shape[:-1], 1).movedim(-1, axis)
@@ -85,6 +88,27 @@ class Counting:
                 return [joined.expand(wanted[0])]
         every = self.union(torch.cat([one.reshape(-1) for one in _tensors(args)]))
         return [every.expand(shape) for shape in wanted]
+
+
+def distinct(tensor: Tensor, kept: int | None = None) -> Tensor:
+    """The same numbers, those that an expanded tensor repeats only once: an index may be as wide as the features.
+
+    Along the axis ``kept`` all of them stay.
+    """
+    for axis, stride in enumerate(tensor.stride()):
+        if stride == 0 and tensor.shape[axis] and axis != kept:
+            tensor = tensor.narrow(axis, 0, 1)
+    return tensor
+
+
+def compact(tensor: Tensor) -> Tensor:
+    """The same tensor, of which axes along which nothing differs take no memory."""
+    shape = tensor.shape
+    for axis, size in enumerate(shape):
+        first = tensor.narrow(axis, 0, 1)
+        if size > 1 and tensor.stride(axis) and bool((tensor == first).all()):
+            tensor = first
+    return tensor.expand(shape)
 
 
 def at_least_one(shape: Sequence[int]) -> list[int]:

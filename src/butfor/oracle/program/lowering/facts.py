@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from butfor.oracle.program.lowering.counting import NO_NODES, Counted, Counting, at_least_one
+from butfor.oracle.program.lowering.counting import NO_NODES, Counted, Counting, at_least_one, distinct
 from butfor.oracle.program.lowering.ranges import Ranges
 from butfor.oracle.program.steps import Gather, Space, Step, Value, made
 from butfor.oracle.program.trace import Ref, Untraceable
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from butfor.oracle.program.lowering.ranges import Range
     from butfor.oracle.program.trace import Operation, Trace
 
-__all__ = [
-    "Facts", "Index", "Lost", "Rows", "columns_of", "distinct", "flat_rows", "no_count", "row_width",
-]  # fmt: skip
+__all__ = ["Facts", "Index", "Lost", "Rows", "columns_of", "flat_rows", "no_count", "row_width"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,17 +294,6 @@ def no_count(shape: Sequence[int]) -> Tensor:
 def columns_of(origin: Tensor) -> Tensor:
     """The edge columns that entries of an index come from."""
     return torch.where(origin < 0, -1, origin // 2)
-
-
-def distinct(tensor: Tensor, kept: int | None = None) -> Tensor:
-    """The same numbers, those that an expanded tensor repeats only once: an index may be as wide as the features.
-
-    Along the axis ``kept`` all of them stay.
-    """
-    for axis, stride in enumerate(tensor.stride()):
-        if stride == 0 and tensor.shape[axis] and axis != kept:
-            tensor = tensor.narrow(axis, 0, 1)
-    return tensor
 
 
 def row_width(tensor: Tensor, axis: int | None) -> int:

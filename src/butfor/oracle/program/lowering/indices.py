@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
-from butfor.oracle.program.lowering.counting import NO_NODES, at_least_one
-from butfor.oracle.program.lowering.facts import Index, Lost, Rows, columns_of, distinct, flat_rows, no_count, row_width
+from butfor.oracle.program.lowering.counting import NO_NODES, at_least_one, compact, distinct
+from butfor.oracle.program.lowering.facts import Index, Lost, Rows, columns_of, flat_rows, no_count, row_width
 from butfor.oracle.program.lowering.operations import done
 from butfor.oracle.program.steps import Value
 from butfor.oracle.program.trace import Ref, Untraceable, refs
@@ -193,7 +193,7 @@ def _counting(facts: Facts, argument: Ref, loops: Iterator[int]) -> Tensor:
 
 def _put(facts: Facts, number: int, origin: Tensor, counting: Tensor) -> None:
     """An output that is an index again, or whole numbers as features: the type of an edge, or 0 and 1 for each type."""
-    tensor, index = facts.trace.values[number], Index(origin, counting)
+    tensor, index = facts.trace.values[number], Index(origin, compact(counting))
     if not tensor.is_floating_point():
         facts.known[number] = index
         return

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from butfor.oracle.program.lowering.facts import Index, Rows, columns_of, distinct, flat_rows, row_width
+from butfor.oracle.program.lowering.counting import distinct
+from butfor.oracle.program.lowering.facts import Index, Rows, columns_of, flat_rows, row_width
+from butfor.oracle.program.lowering.products import product
 from butfor.oracle.program.steps import Concat, Fold, Gather, Map, Reduce, Value, made
 from butfor.oracle.program.trace import Ref, Untraceable
 
@@ -115,19 +118,28 @@ def reduce(facts: Facts, operation: Operation) -> None:
     receiver, origin = _receivers(facts, given["index"], dim)
     value, origin = _messages(facts, source, dim, receiver, origin)
     edges = np.full(len(receiver), -1) if origin is None else origin
-    start_value = float(empty.flat[0]) if empty.size else 0.0
-    step = Reduce([value], code, receiver, np.arange(len(receiver)), edges, start_value, counts=operation.counts)
-    step.against = _is_against(facts, given["index"])
+    start_value = float(empty.flat[0]) if empty.size and code != "prod" else 0.0
     receivers = facts.receivers(given["index"], start.shape[dim])
+    reduction = Reduce(
+        [value], "sum" if code == "prod" else code, receiver, np.arange(len(receiver)), edges, start_value,
+        counts=operation.counts, against=_is_against(facts, given["index"]),
+    )  # fmt: skip
+
+    def add_up(one: Value) -> Value:
+        return Value(receivers, one.width, step=replace(reduction, inputs=[one]))
+
+    step = product(value, receivers, add_up) if code == "prod" else reduction
     facts.put(operation, step, receivers, dim, fixed=value.fixed and _never_changes(facts, given["index"], edges))
 
 
 def _is_plain(given: dict[str, Any], code: str, empty: NDArray[np.float64]) -> bool:
-    """Whether it is a sum, maximum or minimum of what arrives, and one number where nothing does."""
-    if code not in ("sum", "amax", "amin") or given.get("alpha", 1) != 1:
+    """Whether it is a sum, product, maximum or minimum of what arrives, and one number where nothing does."""
+    if code not in ("sum", "prod", "amax", "amin") or given.get("alpha", 1) != 1:
         return False
     if empty.size and bool((empty != empty.flat[0]).any()):
         return False
+    if code == "prod":
+        return bool((empty == 1).all())
     return not empty.any() if code == "sum" else not given.get("include_self", True)
 
 
