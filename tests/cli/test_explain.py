@@ -89,6 +89,15 @@ def test_explain_says_what_other_edits_would_do(trained: Path, tmp_path: Path, c
     assert "If other edits are allowed: But for" in capsys.readouterr().out
     assert main([*base, "--otherwise", str(tmp_path / "missing.json")]) == 2
     assert "missing.json" in capsys.readouterr().err
+    assert main([*base, "--out", str(tmp_path / "hint.jsonl")]) == 0
+    (hinted,) = read_results(tmp_path / "hint.jsonl")
+    assert f"that all of its {hinted.edges} edges must stay" in hinted.note
+    assert '--otherwise FILE, where the file holds that of --space and "add": {"hops": 2}' in hinted.note
+    other.write_text('{"delete": false, "add": {"hops": 2}}')
+    assert main([*base, "--otherwise", str(other)]) == 0
+    capsys.readouterr()
+    assert main(["show", str(tmp_path / "hint.jsonl"), "--node", "600"]) == 0
+    assert "edges must stay" in " ".join(capsys.readouterr().out.split())
 
 
 def test_explain_and_show_by_own_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
@@ -13,9 +13,13 @@ from torch_geometric.nn import GATConv
 
 import butfor
 from butfor.testing import links, random_problem
+from task_cases import task_case
+from typed_cases import typed_case
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from truth import Question
 
 # Of this problem no deletions change the prediction of node 6.
 SEED, NODE = 2, 6
@@ -149,6 +153,28 @@ def test_additions_are_named_where_it_is_known_what_a_new_edge_carries(carries: 
     without = [result for result in results if not result.found]
     assert without
     assert all(("Missing edges" in one.note) == bool(carries) for one in without)
+
+
+def asked_of(task: str) -> tuple[Question, Any]:
+    """A question of another task than that of a plain node, and a target."""
+    kind = {"typed": "SAGE", "link": "link SAGE", "graph": "graph GCN sum"}[task]
+    question = typed_case(kind, 0) if task == "typed" else task_case(kind, 0)
+    return question, question.targets[0]
+
+
+@pytest.mark.parametrize("task", ["typed", "link", "graph"])
+def test_every_task_has_hints_that_can_be_pasted(task: str) -> None:
+    question, target = asked_of(task)
+    settings = {"goal": question.goal, "directed": question.directed, "task": question.task}
+    settings |= {"node_type": question.node_type} if task == "typed" else {}
+    session = butfor.prepare(question.model, question.data, space=butfor.EditSpace(delete=False), **settings)
+    result = session.explain(target)
+    assert result.status == "impossible"
+    assert f"that all of its {result.edges} edges must stay" in result.note
+    assert "otherwise=dataclasses.replace(space, add=butfor.Within(2))" in result.note
+    other = dataclasses.replace(session.space, add=butfor.Within(2))
+    again = butfor.prepare(question.model, question.data, space=session.space, otherwise=other, **settings)
+    assert again.explain(target).otherwise is not None
 
 
 def test_it_is_shown_wherever_notes_are(tmp_path: Path) -> None:

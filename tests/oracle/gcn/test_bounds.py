@@ -21,6 +21,7 @@ import butfor
 from butfor.oracle.gcn.curve.shape import Curve, Reading
 from butfor.oracle.gcn.oracle import GCNOracle
 from butfor.session import Session
+from butfor.testing import links, random_problem
 from larger_graphs import star
 from proofs import ALWAYS, EVERY, clear, compare, without_close
 from sampling import split
@@ -166,11 +167,20 @@ NEXT: dict[str, Callable[[NDArray[np.float64]], int]] = {
 }
 
 
+def larger(kind: str) -> tuple[GCN, Data]:
+    """A star whose nodes have features of their own, or all the same and a model of three layers."""
+    model, data = star(int(kind == "two layers"))
+    if kind == "equal features":
+        torch.manual_seed(0)
+        data.x, model = torch.ones_like(data.x), GCN(4, 8, 3, 3).eval()
+    return model, data
+
+
 @pytest.mark.parametrize("way", NEXT)
-@pytest.mark.parametrize("seed", [0, 1])
-def test_bounds_hold_along_ways_through_a_larger_graph(seed: int, way: str) -> None:
+@pytest.mark.parametrize("kind", ["one layer", "two layers", "equal features"])
+def test_bounds_hold_along_ways_through_a_larger_graph(kind: str, way: str) -> None:
     """Of 45 edges many may go at once, and most of them at one node."""
-    model, data = star(seed)
+    model, data = larger(kind)
     data.x = data.x.double()
     fast = Session.of(model.double(), data).problem(0)
     assert type(fast.oracle) is GCNOracle
@@ -304,3 +314,33 @@ def test_nothing_is_proved_where_numbers_overflow() -> None:
     bounds = problem.influence((), np.arange(len(problem.edits)), 1)
     assert bounds is None or problem.margin - problem.ask([[0]]).margins[0] <= bounds.limits[0] + 1e-6
     assert butfor.explain(model, data, 0, butfor.Exact()).status.value != "impossible"
+
+
+@pytest.mark.parametrize("kind", ["own features", "equal features"])
+def test_bounds_hold_where_edges_go_together(kind: str) -> None:
+    """Groups of edges anywhere: one edit may take several terms of a sum, and entries into several nodes."""
+    compared = 0
+    for seed in range(12):
+        _, data = random_problem(seed, nodes=9)
+        data.x = data.x.double()
+        if kind == "equal features":
+            data.x = data.x[:1].repeat(data.num_nodes, 1)
+        torch.manual_seed(seed)
+        model = GCN(4, 6, 3, 3).double().eval()
+        random = np.random.default_rng(seed)
+        edges = [links(data)[i] for i in random.permutation(len(links(data)))][:14]
+        groups = [edges[i : i + 2 + seed % 2] for i in range(0, len(edges) - 2, 2 + seed % 2)]
+        session = Session.of(model, data, space=butfor.EditSpace(groups=groups, allowed=edges))
+        for node in range(data.num_nodes):
+            fast = session.problem(node)
+            assert type(fast.oracle) is GCNOracle
+            count = len(fast.edits)
+            if not 1 <= count <= 8:
+                continue
+            chosen = subsets(count)
+            sets = [np.flatnonzero(row).tolist() for row in chosen]
+            margins = replace(fast, oracle=fast.oracle.general).ask(sets).margins
+            for more in (1, 2, count):
+                none = np.zeros(0, np.int64)
+                compared += check_bounds(fast, margins, 1 << np.arange(count), none, np.arange(count), more)[0]
+    assert compared >= 10_000
