@@ -94,7 +94,7 @@ class Certificate:
         if (type(fields.get("certificate")), fields.get("certificate")) != (int, FORMAT):
             raise Misfit("it is no certificate of this version")
         lists = [tuple(items(fields.get(name), name)) for name in ("target", "edits", "tree")]
-        names = [fields.get(name) for name in ("goal", "graph", "model", "space")]
+        names: list[Any] = [fields.get(name) for name in ("goal", "graph", "model", "space")]
         return cls(lists[0], fields.get("below"), lists[1], lists[2], *names)
 
 
