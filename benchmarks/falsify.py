@@ -9,7 +9,8 @@ number; one that fails is told by it, and ``--seed NUMBER --seconds 1`` begins t
 - ``bounds``: the checker's intervals over random families of edited graphs; every score lies within them. Levels and
   subsets are as they are, or so few that numbers of edits take their place.
 - ``claims``: what `Exact` claims, with bounds also where there is little to prune; deletions, groups, additions and
-  features, costs, rules and all goals, in single and double precision.
+  features, costs, rules and all goals; nodes, links and whole graphs, also of several types; in single and double
+  precision.
 - ``certificates``: the proofs of the same answers, which have to be confirmed; and trees cut at random for claims that
   go too far, which have to be refused.
 """
@@ -50,6 +51,8 @@ from mixed_cases import CLASSES, KINDS, mixed_case  # noqa: E402
 from program_cases import BY_HAND, CARRIES, Hand, HandGraphs, HandLinks, hand_case, kind_case  # noqa: E402
 from task_cases import MODELS as TASKS  # noqa: E402
 from task_cases import task_case  # noqa: E402
+from typed_mixed_cases import ENCODERS, typed_question  # noqa: E402
+from typed_mixed_cases import TASKS as TYPED_TASKS  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,8 +116,12 @@ class Net(nn.Module):
 def question(random: np.random.Generator) -> Question:
     """A small random question that brute force can answer."""
     seed = int(random.integers(1 << 20))
-    if random.random() < 0.2:
+    if random.random() < 0.15:
         return task_case(str(random.choice(list(TASKS))), seed)
+    if random.random() < 0.15:
+        kind, what = str(random.choice(list(ENCODERS))), str(random.choice(list(TYPED_TASKS)))
+        what = "node class" if kind == "attributes" else what
+        return typed_question(kind, what, str(random.choice(["delete", "add", "change", "mixed"])), seed)
     if random.random() < 0.3:
         return mixed_case(str(random.choice(KINDS)), seed, bool(random.integers(2)))
     asked = mixed_case("GraphSAGE", seed, bool(random.integers(2)))
@@ -204,11 +211,12 @@ def certificates(random: np.random.Generator) -> int:
     asked = question(random)
     truths = some(asked, random)
     session = butfor.prepare(
-        *(asked.model, asked.data), task=asked.task, goal=asked.goal, space=asked.space, directed=asked.directed
-    )
+        *(asked.model, asked.data), task=asked.task, goal=asked.goal, space=asked.space, directed=asked.directed,
+        node_type=asked.node_type,
+    )  # fmt: skip
     tried = 0
     for truth in truths:
-        budget = butfor.Budget(evaluations=None, seconds=5)
+        budget = butfor.Budget(evaluations=None, seconds=2)
         proof = session.explain(truth.target, replace(PRUNING, certificate=True), budget=budget).certificate
         problem = session.problem(truth.target)
         if proof is not None:

@@ -55,6 +55,25 @@ def test_results_that_claim_more_are_refused(folder: Path, tmp_path: Path, capsy
 
 
 @pytest.mark.parametrize(
+    ("false", "said"),
+    [
+        ({"cost": 0.25}, "its edits cost"),
+        ({"status": "reached", "edits": [], "after": None, "cost": 0.0, "lower_bound": 0.0}, "does not reach the goal"),
+    ],
+    ids=["cost", "reached"],
+)
+def test_results_that_say_something_else_are_refused(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], false: dict[str, object], said: str
+) -> None:
+    first = json.loads((folder / "cfs.jsonl").read_text().splitlines()[0])
+    nothing = {"alternatives": [], "necessity": None, "verified_on": None} if "edits" in false else {}
+    (tmp_path / "cfs.jsonl").write_text(json.dumps(first | false | nothing) + "\n")
+    proofs = ["--certificate", str(folder / "cfs.proof.jsonl")]
+    assert main(["check", str(tmp_path / "cfs.jsonl"), "--checkpoint", str(folder / "run"), *proofs]) == 2
+    assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
     ("more", "said"),
     [
         (["--certificate", "nowhere.jsonl"], "nowhere.jsonl"),

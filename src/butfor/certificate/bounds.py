@@ -31,8 +31,8 @@ made. Every value gets an interval that contains it on all graphs of the family.
   can be deleted, these are the (k + 1)-th and the (Q + k + 1)-th largest, or the largest of an entry that no free edit
   deletes; and where all may be deleted, the value of an empty row belongs to the interval, too.
 
-All is computed in float64. `Subject` leaves room for a model that computes in single precision, except where a single
-number is compared with another: that is decided as computed.
+All is computed in float64. `Subject` leaves room for a model that computes in single precision, and so does a
+comparison (`intervals.py`).
 
 `cases.py` has the cases of all rows, `entries.py` the reductions at one row, `rows.py` what is done row by row.
 """
