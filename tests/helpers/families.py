@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from torch import nn
+from torch_geometric import nn as pyg
 from torch_geometric.data import Data
 
 import butfor
 from butfor.edits.edits import pack
 from butfor.oracle.program.bounding.sieve import ProgramSieve
 from butfor.oracle.program.oracle import ProgramOracle
-from program_cases import WIDTH, ProgramCase
+from program_cases import CLASSES, WIDTH, ProgramCase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,6 +39,25 @@ def hub_case(model: nn.Module, leaves: int, seed: int = 0, space: butfor.EditSpa
     data = Data(x=x, edge_index=torch.tensor(ends).T.contiguous())
     model = model.double().eval()
     return ProgramCase(lambda: copy.deepcopy(model), data, True, 0, space or butfor.EditSpace())
+
+
+def sage_stack(aggregation: str, depth: int, seed: int) -> nn.Module:
+    """Layers of one aggregation, with ReLU between them."""
+    torch.manual_seed(seed)
+    call, layers = "x, edge_index -> x", []
+    for layer in range(depth):
+        width = CLASSES if layer == depth - 1 else WIDTH
+        layers += [(pyg.SAGEConv(WIDTH, width, aggr=aggregation), call), nn.ReLU()]
+    return pyg.Sequential("x, edge_index", layers[:-1])
+
+
+def undirected_case(model: nn.Module, edges: list[tuple[int, int]], seed: int) -> ProgramCase:
+    """Both directions of each of these edges, random features, and node 0 as the target."""
+    index = torch.tensor(edges).T
+    x = torch.from_numpy(np.random.default_rng(seed).normal(size=(int(index.max()) + 1, WIDTH)))
+    data = Data(x=x, edge_index=torch.cat([index, index.flip(0)], dim=1))
+    model = model.double().eval()
+    return ProgramCase(lambda: copy.deepcopy(model), data, False, 0)
 
 
 def bounding_of(case: ProgramCase, wanted: int | None = None) -> tuple[Bounding, NDArray[np.float64], bool] | None:

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 import pytest
-import torch
-from torch import nn
-from torch_geometric import nn as pyg
-from torch_geometric.data import Data
 
 from butfor.oracle import registry
 from butfor.oracle.program.bounding.rows import MOST_TOLD_APART
 from butfor.oracle.program.oracle import program_oracle
-from families import bounding_of, check_bounds, margins, missed, sifted, subsets
-from program_cases import CLASSES, WIDTH, ProgramCase
+from families import bounding_of, check_bounds, margins, missed, sage_stack, sifted, subsets, undirected_case
 
 # A target with three neighbours, a cycle, and two branches: ten edges.
 EDGES = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 4), (2, 5), (3, 6), (6, 7), (4, 8), (5, 8)]
@@ -27,28 +20,11 @@ def _programs_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "FAST_ORACLES", [program_oracle])
 
 
-def stack(aggregation: str, depth: int, seed: int) -> nn.Module:
-    torch.manual_seed(seed)
-    call, layers = "x, edge_index -> x", []
-    for layer in range(depth):
-        width = CLASSES if layer == depth - 1 else WIDTH
-        layers += [(pyg.SAGEConv(WIDTH, width, aggr=aggregation), call), nn.ReLU()]
-    return pyg.Sequential("x, edge_index", layers[:-1])
-
-
-def undirected(model: nn.Module, edges: list[tuple[int, int]], seed: int) -> ProgramCase:
-    index = torch.tensor(edges).T
-    x = torch.from_numpy(np.random.default_rng(seed).normal(size=(int(index.max()) + 1, WIDTH)))
-    data = Data(x=x, edge_index=torch.cat([index, index.flip(0)], dim=1))
-    model = model.double().eval()
-    return ProgramCase(lambda: copy.deepcopy(model), data, False, 0)
-
-
 @pytest.mark.parametrize("aggregation", ["sum", "mean", "max", "min"])
 def test_no_set_lies_below_its_bound(aggregation: str) -> None:
     """Of one, two, three and ten edits: every set is tried."""
     for seed in range(2):
-        case = undirected(stack(aggregation, 3, seed), EDGES, seed)
+        case = undirected_case(sage_stack(aggregation, 3, seed), EDGES, seed)
         assert check_bounds(case, seed, most_free=len(EDGES)) == 4
     assert len(EDGES) > MOST_TOLD_APART
 
@@ -57,7 +33,7 @@ def test_no_set_lies_below_its_bound(aggregation: str) -> None:
 def test_nothing_is_missed_among_sets_of_any_size(aggregation: str) -> None:
     handed = 0
     for seed in range(3):
-        case = undirected(stack(aggregation, 3, seed), EDGES, seed)
+        case = undirected_case(sage_stack(aggregation, 3, seed), EDGES, seed)
         bounding, pairs, every = bounding_of(case)
         sets = subsets(range(len(EDGES)), range(len(EDGES) + 1))
         truth = dict(zip(map(frozenset, sets), margins(case, sets, pairs, every).tolist(), strict=True))
@@ -71,7 +47,7 @@ def test_nothing_is_missed_among_sets_of_any_size(aggregation: str) -> None:
 @pytest.mark.parametrize("aggregation", ["sum", "mean", "max"])
 def test_what_arrives_along_an_edge_counts_with_that_edge(aggregation: str) -> None:
     """A leaf is as it was while its only edge is there, so no bound is below what can be reached."""
-    case = undirected(stack(aggregation, 2, 0), LEAVES, 0)
+    case = undirected_case(sage_stack(aggregation, 2, 0), LEAVES, 0)
     bounding, pairs, every = bounding_of(case)
     free = np.arange(len(LEAVES))
     for most in (1, 2, len(LEAVES)):

@@ -41,8 +41,9 @@ and is pruned if the margin stays clear of the goal in all of it. This is why th
   its usual value.
 - **Capacity.** Let c(x) be the number of entries of a row whose cones contain the free edit x. Counted once for each
   cone that they are in, the edits that are made are at most Q: the sum of c(x) over the edits of the case and the
-  r − |case| others, not in E(u), for which c is largest; where a case is only a number of edits, over the r free edits
-  for which c is largest. So at most Q entries differ from their usual values.
+  r − |case| others, not in E(u), for which c is largest. Where a case is only a number of edits, from i to j, it is the
+  sum over the j edits of E(u) and the r − i others for which c is largest, or over the r free edits for which it is, if
+  that is less. So at most Q entries differ from their usual values.
 - **Sums.** Let D(j) be the most by which an entry falls below its usual lower end if at most j edits of its cone are
   made: it is read off the hulls of level j, and off the last level for all larger j. The sum is at least the usual sum
   less the largest Σ D(j_e) over all entries e with Σ j_e ≤ Q, and that is at most the sum of the Q largest increments
@@ -63,14 +64,39 @@ and is pruned if the margin stays clear of the goal in all of it. This is why th
   m of all entries. All weights are divided by the largest. What is below 1e-9 of the summands does not count as
   positive, so neither cancellation nor weights that vanish can confirm a t. If all entries may be gone, the value of an
   empty row belongs to the interval.
+- **Linear bounds.** An interval lets each column of a reduction lose the entries that matter most to it, but the same
+  edits are made in all columns. So where a matrix mixes columns, a number y of a row that others read is bounded once
+  more in the same case, for the lower end as it is and for the upper end with its sign turned: y is at least a constant
+  plus slopes times other numbers of u, which are replaced in turn by what they are computed from, backwards. This is
+  exact for matrices, sums, and products with a single number. With l and h the ends of z, and l < 0 < h, a slope s > 0
+  times relu(z) is at least 0 and at least s z, and a slope s < 0 times relu(z) is at least s times the chord through
+  both ends, because relu is convex; leaky ReLU likewise, if its leak is from 0 to 1. Numbers of other owners, and what
+  is computed in any other way, are replaced by an end of their interval. What is left are reductions:
+  - *Sums.* Slopes times the columns of a sum are a sum again, of slopes times what each entry brings. It is bounded as
+    above, except that the effects of u's edits are added up over all reductions that y depends on, and their smallest
+    sum is taken once: the same edits are made in all of them.
+  - *Maxima.* Let v₁ ≥ v₂ ≥ … be the usual lower ends of the entries of a column that are there if no free edit of u is
+    made, and S those of them that are deleted or differ from their usual values. The maximum is below a number θ only
+    if all entries with v ≥ θ are in S, and those of them that are not deleted have fallen below θ. If these are j, or
+    at least j, then 1 is at most the number of them that are in S, divided by j. Adding this up over all θ from v₁ down
+    to the lower end that the column has anyway, the column falls below v₁ by at most the sum over S of a share of each
+    entry: (v_j − v_{j + 1}) / j for every j from its own place on, of which only what lies above its wide lower end
+    counts if it is not deleted. (Of the largest `MOST_TOP` entries; what lies below them is divided among them.) It
+    rises above the largest usual upper end by at most the sum of what all entries in S and all added ones exceed it by.
+    So slopes times columns are a sum over entries: shares where a slope is positive, rises where it is negative. Those
+    of deleted and added entries are effects of u's edits; of the others at most Q are in S. Where an empty row may be
+    larger than all entries, the upper end that the column has anyway takes the place of the largest usual one.
+
+  The larger of both lower ends and the smaller of both upper ends is kept. An unknown interval stays as it is.
 - **Unknown stays unknown.** What is not finite, or not known to be a number, has the interval of all numbers, and so
   has everything that is computed from it; only a choice by an unknown condition has the hull of what it chooses from.
-- **What is not computed again.** A hull holds until an edit of its owner is decided or freed, r changes, or a unit that
-  it reads is computed again. Where base and case are single rows, the product with a matrix is that of the base plus
-  the matrix times the difference; and a maximum is that of the base unless an entry that attains it is deleted or a
-  larger one is added. By how much an entry can fall is the same in all cases of u if it is a row of another owner. A
-  row that depends on no other owner is wide as it is usually, and a sum is wide the usual sum, less what can change,
-  unless entries may be added.
+- **What is not computed.** Of the target's row only the hull of one level is asked for, that of the budget, and it is
+  computed again for every other budget. Otherwise a hull holds until an edit of its owner is decided or freed, r
+  changes, or a unit that it reads is computed again. Where base and case are single rows, the product with a matrix is
+  that of the base plus the matrix times the difference; and a maximum is that of the base unless an entry that attains
+  it is deleted or a larger one is added. By how much an entry can fall is the same in all cases of u if it is a row of
+  another owner. A row that depends on no other owner is wide as it is usually, and a sum is wide the usual sum, less
+  what can change, unless entries may be added.
 
 **The search** (`search.py`) decides edits in a fixed order: made first, then excluded. Sets that it covers are pruned
 with a branch, handed over to be tried, or passed over for one of two reasons. (1) An edit is *cut off* if every path
@@ -94,6 +120,8 @@ values are thousands of times its scores, errors may be larger.
 | `intervals.py` | functions of single numbers on intervals |
 | `rows.py` | one row of each kind of step except reductions |
 | `reductions.py`, `extremes.py`, `softmax.py` | one row of a sum, of a maximum or minimum, of a softmax, in a case |
+| `backwards.py`, `slopes.py` | linear bounds: traced back through rows, and what reductions add to them |
+| `capacity.py` | how many entries of a reduction can differ from their usual values |
 | `room.py` | what is kept of entries that read rows of other owners |
 | `selection.py` | the smallest of some numbers |
 | `cases.py` | all cases of a unit; which units have to be computed again |

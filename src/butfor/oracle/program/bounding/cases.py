@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from butfor.oracle.program.bounding.backwards import tighten
+from butfor.oracle.program.bounding.capacity import capacity
 from butfor.oracle.program.bounding.extremes import extremes
 from butfor.oracle.program.bounding.reductions import FREE, MADE, Case, given_row, keep_falls, list_entries, sums
 from butfor.oracle.program.bounding.rows import (
@@ -22,7 +24,6 @@ from butfor.oracle.program.bounding.rows import (
 from butfor.oracle.program.bounding.softmax import softmax
 from butfor.oracle.program.bounding.tables import (
     BEGIN,
-    BINS,
     BUDGET,
     CHANGE_AFTER,
     CHANGE_BEFORE,
@@ -33,9 +34,6 @@ from butfor.oracle.program.bounding.tables import (
     CLOCK,
     CODE,
     COMPUTED,
-    COUNT_EDITS,
-    COUNT_FROM,
-    COUNTS,
     DEPENDS,
     EDITS,
     EDITS_FROM,
@@ -50,6 +48,7 @@ from butfor.oracle.program.bounding.tables import (
     KIND,
     MIDDLE,
     NUM_UNITS,
+    ONE_LEVEL,
     OPEN,
     OPEN_COUNT,
     OUT,
@@ -64,6 +63,7 @@ from butfor.oracle.program.bounding.tables import (
     STEP,
     SUBSET,
     SUBSETS,
+    TIGHTENED,
     TOUCHED,
     UNIT_OWNER,
     WIDTH,
@@ -77,9 +77,6 @@ __all__ = ["bound", "set_status"]
 MOST_SUBSETS = 64
 MOST_NUMBERS = 16
 
-# Edits are sorted by how many cones they are in; from MOST_CONES - 1 on, all share one bin, with the largest number.
-MOST_CONES = 16
-
 
 @kernel
 def set_status(t: Any, edit: int, status: int) -> None:
@@ -90,7 +87,7 @@ def set_status(t: Any, edit: int, status: int) -> None:
         t[t[TOUCHED] + t[t[OWNERS] + k]] = t[CLOCK]
 
 
-@called
+@kernel
 def bound(t: Any, f: Any, work: Any, budget: int, largest: int) -> None:
     """Bring all hulls up to date, where at most ``budget`` free edits are made.
 
@@ -108,6 +105,7 @@ def _is_out_of_date(t: Any, unit: int, budget: int) -> bool:
     computed = t[t[COMPUTED] + unit]
     before = t[t[BUDGET] + unit]
     other_budget = before < budget or budget <= MOST_TOLD_APART < before
+    other_budget |= before != budget and t[t[ONE_LEVEL] + unit] != 0
     if (other_budget and t[t[EXACT] + unit] == 0) or t[t[TOUCHED] + t[t[UNIT_OWNER] + unit]] > computed:
         return True
     for k in range(t[t[READS_FROM] + unit], t[t[READS_FROM] + unit + 1]):
@@ -151,24 +149,34 @@ def _evaluate(t: Any, f: Any, work: Any, unit: int, budget: int) -> None:
         t[t[SLOT] + t[t[OPEN] + k]] = -1
 
 
-@called
+@kernel
 def _compute(t: Any, f: Any, work: Any, unit: int, counted: bool, size: int, most: int, budget: int) -> None:
     """Compute a case with ``size`` to ``most`` edits, and widen the hulls of all levels that it belongs to."""
     _run(t, f, work, unit, Case(counted, size, most, 0, 0), False)
     if size == 0:
         _keep_base(t, work, unit)
     first = min(max(size, 1), LEVELS)
+    tightened = t[t[TIGHTENED] + unit] + counted > 1
     if t[t[EXACT] + unit] != 0:
+        if tightened:
+            tighten(t, f, work, unit, Case(counted, size, most, 0, 0), False)
         for level in range(first, LEVELS + 1):
             _export(t, f, work, unit, USUAL_LOW, USUAL_HIGH, level, counted, size == 0)
         return
     if budget > MOST_TOLD_APART:
-        _run(t, f, work, unit, Case(counted, size, most, LEVELS, budget), True)
+        case = Case(counted, size, most, LEVELS, budget)
+        _run(t, f, work, unit, case, True)
+        if tightened:
+            tighten(t, f, work, unit, case, True)
         for level in range(1, LEVELS + 1):
             _export(t, f, work, unit, LOW, HIGH, level, counted, size == 0)
         return
-    for level in range(first, min(budget, LEVELS) + 1):
-        _run(t, f, work, unit, Case(counted, size, most, level, level if level < LEVELS else budget), True)
+    last = min(budget, LEVELS)
+    for level in range(last if t[t[ONE_LEVEL] + unit] != 0 else first, last + 1):
+        case = Case(counted, size, most, level, level if level < LEVELS else budget)
+        _run(t, f, work, unit, case, True)
+        if tightened:
+            tighten(t, f, work, unit, case, True)
         _export(t, f, work, unit, LOW, HIGH, level, counted, size == 0)
 
 
@@ -237,15 +245,15 @@ def _run(t: Any, f: Any, work: Any, unit: int, case: Any, wide: bool) -> None:
             row(t, f, work, step, number, owner, wide, case.level, case.most > 0)
             continue
         list_entries(t, step, number, case.counted)
-        capacity = _capacity(t, at, case) if wide else 0
+        most = capacity(t, at, case) if wide else 0
         if t[t[CODE] + step] <= SHARE:
             if wide and case.most == 0:
                 keep_falls(t, f, work, step, number, owner, case.level)
-            sums(t, f, work, step, number, owner, wide, case, capacity)
+            sums(t, f, work, step, number, owner, wide, case, most)
         elif t[t[CODE] + step] == SOFTMAX:
-            softmax(t, f, work, step, number, owner, wide, case, capacity)
+            softmax(t, f, work, step, number, owner, wide, case, most)
         else:
-            extremes(t, f, work, step, number, owner, wide, case, capacity)
+            extremes(t, f, work, step, number, owner, wide, case, most)
 
 
 @kernel
@@ -268,29 +276,6 @@ def _features(t: Any, f: Any, work: Any, step: int, number: int, wide: bool, cou
                 work[low, at], work[high, at] = min(work[low, at], after), max(work[high, at], after)
             elif not is_open and (t[t[STATUS] + edit] == MADE or (free and not counted and t[t[CHOSEN] + edit] != 0)):
                 work[low, at] = work[high, at] = after
-
-
-@kernel
-def _capacity(t: Any, at: int, case: Any) -> int:
-    """Q, the capacity of a row: how many edits in cones of its entries are made at most, counted once for each cone."""
-    bins, total, highest = t[t[BINS] :], 0, 0
-    for k in range(MOST_CONES):
-        bins[k] = 0
-    for k in range(t[t[COUNT_FROM] + at], t[t[COUNT_FROM] + at + 1]):
-        edit, count = t[t[COUNT_EDITS] + k], t[t[COUNTS] + k]
-        if t[t[STATUS] + edit] != FREE:
-            continue
-        if t[t[SLOT] + edit] >= 0 and not case.counted:
-            total += count if t[t[CHOSEN] + edit] != 0 else 0
-            continue
-        bins[min(count, MOST_CONES - 1)] += 1
-        highest = max(highest, count)
-    left = case.budget if case.counted else case.budget - case.most
-    for count in range(MOST_CONES - 1, 0, -1):
-        taken = min(left, bins[count])
-        total += taken * (highest if count == MOST_CONES - 1 else count)
-        left -= taken
-    return total
 
 
 @kernel

@@ -54,6 +54,7 @@ __all__ = [
     "ends",
     "factor",
     "given_row",
+    "increments",
     "is_there",
     "keep_falls",
     "list_entries",
@@ -223,7 +224,7 @@ def _most_change(
             before = max(before, fall)
             falls[level - 1] = before
         if before > 0.0:
-            _increments(falls, case.level)
+            increments(falls, case.level)
             count += case.level
     return largest(f[t[FALL] :], count, capacity)
 
@@ -266,7 +267,7 @@ def keep_falls(t: Any, f: Any, work: Any, step: int, row: int, owner: int, level
                     falls[level - 1] = before
                 known_falls = before < np.inf
                 if known_falls:
-                    _increments(falls, levels)
+                    increments(falls, levels)
                 for level in range(levels):
                     # One edit may make an unknown entry fall without limit.
                     at = kept + (_falls_before(upwards == 1, levels) + level) * width + c
@@ -274,7 +275,7 @@ def keep_falls(t: Any, f: Any, work: Any, step: int, row: int, owner: int, level
 
 
 @kernel
-def _increments(falls: Any, levels: int) -> None:
+def increments(falls: Any, levels: int) -> None:
     """Turn D(1), D(2) and so on, which never fall, into the increments of their concave hull, with signs turned."""
     reached = 0.0
     for j in range(levels):

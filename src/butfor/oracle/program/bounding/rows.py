@@ -6,7 +6,8 @@
 - `USUAL_LOW`, `USUAL_HIGH`: the ends in the case that is being computed, with rows of other owners as in the base;
 - `LOW`, `HIGH`: the same with rows of other owners in their hulls (*wide*);
 - behind each of `HULL_LOW` and `HULL_HIGH`, `LEVELS` rows: the hulls for levels 1, 2, 3 and so on, which hold for at
-  most so many edits, and the last for any number.
+  most so many edits, and the last for any number;
+- `SLOPE`, `EXTREME_LOW`, `EXTREME_HIGH`: of the linear bound that is being computed (`backwards.py`).
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ from butfor.oracle.program.kernels.flat import FOLD, LINEAR, MAP, PICK, called, 
 from butfor.oracle.program.kernels.functions import ADD, RELU
 
 __all__ = [
-    "BASE", "BASE_HIGH", "FALLS", "HIGH", "HULL_HIGH", "HULL_LOW", "LEVELS", "LOW", "MOST_TOLD_APART",
-    "NUM_WORK", "USUAL_HIGH", "USUAL_LOW", "read", "row",
+    "BASE", "BASE_HIGH", "EXTREME_HIGH", "EXTREME_LOW", "FALLS", "HIGH", "HULL_HIGH", "HULL_LOW", "LEVELS", "LOW",
+    "MOST_TOLD_APART", "NUM_WORK", "SLOPE", "USUAL_HIGH", "USUAL_LOW", "read", "row",
 ]  # fmt: skip
 
 # There are hulls for at most 1, 2, 3 and any number of edits.
@@ -57,7 +58,8 @@ FALLS = LEVELS * (LEVELS + 1)
 BASE, BASE_HIGH, USUAL_LOW, USUAL_HIGH, LOW, HIGH = range(6)
 HULL_LOW = HIGH
 HULL_HIGH = HULL_LOW + LEVELS
-NUM_WORK = HULL_HIGH + LEVELS + 1
+SLOPE, EXTREME_LOW, EXTREME_HIGH = range(HULL_HIGH + LEVELS + 1, HULL_HIGH + LEVELS + 4)
+NUM_WORK = EXTREME_HIGH + 1
 
 
 @kernel

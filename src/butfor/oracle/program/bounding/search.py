@@ -189,29 +189,31 @@ def search(
     """Search on until all is done, ``most_bounded`` families were bounded, or ``found`` has no more room.
 
     If ``most_bounded`` is 0, only the margin is bounded. (A second entry to the compiled code would double the time to
-    compile.)
+    compile, and so does every function between this one and those that compute rows which is not inlined: all that it
+    calls is optimised once more.)
     """
     found.numbers[:] = 0
-    if most_bounded == 0:
-        bound(t, f, work, size, size)
-        level = min(size, LEVELS)
-        found.margins[0] = _margin(t, work, HULL_LOW + level, HULL_HIGH + level, every)
-        return
-    while not t[DONE]:
-        depth = t[DEPTH]
+    only_margin = most_bounded == 0
+    while only_margin or not t[DONE]:
+        depth = 0 if only_margin else t[DEPTH]
         full = found.numbers[CANDIDATES] + t[NUM_ORDER] + 1 > len(found.candidates)
-        if found.numbers[BOUNDED] >= most_bounded or full or found.numbers[PREFIXES] + 2 >= len(found.prefixes):
+        full |= found.numbers[BOUNDED] >= most_bounded or found.numbers[PREFIXES] + 2 >= len(found.prefixes)
+        if full and not only_margin:
             return
         left = size - depth
         level = min(left, LEVELS)
         bound(t, f, work, left, size)
+        margin = _margin(t, work, HULL_LOW + level, HULL_HIGH + level, every)
+        if only_margin:
+            found.margins[0] = margin
+            return
         found.numbers[BOUNDED] += 1
         if t[IS_NEW] and depth and _margin(t, work, BASE, BASE_HIGH, every) <= needed:
             _put_candidate(found, t[t[PICKED] + depth - 1])
             _hand_over(t, found, depth - 1)
         t[IS_NEW] = 0
         chosen = -1
-        if not _margin(t, work, HULL_LOW + level, HULL_HIGH + level, every) > needed:
+        if not margin > needed:
             cost = 0.0
             for k in range(depth):
                 cost += f[t[COST] + t[t[NEXT] + k]]

@@ -11,7 +11,9 @@ from butfor.oracle.program.bounding import tables
 from butfor.oracle.program.bounding.owners import lists, units_of
 from butfor.oracle.program.bounding.prepare import prepared
 from butfor.oracle.program.bounding.room import Room
-from butfor.oracle.program.bounding.rows import BASE, LEVELS, MOST_TOLD_APART, NUM_WORK
+from butfor.oracle.program.bounding.rows import BASE, LEVELS, MOST_TOLD_APART, NUM_WORK, SLOPE
+from butfor.oracle.program.kernels.flat import AMAX, AMIN, ARRIVING, LINEAR, REDUCE
+from butfor.oracle.program.steps import Gather, Map, Reduce, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +33,9 @@ MOST_CANDIDATES = 16_384
 
 # How many subsets of an owner's edits are cases of their own where a row depends on other owners.
 FEWER_SUBSETS = 16
+
+# Losses of maxima that are listed at once, at most: limits the memory.
+MOST_LOSSES = 2_000_000
 
 # The status of an edit, as in `reductions.py`; `KEPT` is an excluded one.
 FREE, MADE, KEPT = range(3)
@@ -67,13 +72,17 @@ class Bounding:
     ) -> None:
         # The scores are bounded beside their differences: the largest says how much room rounding needs.
         combined = np.concatenate([pairs, np.eye(pairs.shape[1])])
-        layout, units = units_of(prepared(out, combined), row, present, edit_of, num_edits, changes)
+        out = prepared(out, combined)
+        while isinstance(step := out.step, Gather):
+            # The output is a copy of the target's row.
+            out, row = step.inputs[0], int(step.source[row])
+        layout, units = units_of(out, row, present, edit_of, num_edits, changes)
         self.every, self.hops = every, _hops(units, num_edits)
         self.work = np.empty((NUM_WORK, len(layout.start)))
-        self.work[BASE] = layout.start
+        self.work[BASE], self.work[SLOPE] = layout.start, 0.0
         deletes = np.ones(num_edits, dtype=bool)
         deletes[edit_of[(edit_of >= 0) & ~present]] = False
-        self.t, self.f = _packed(layout, units, deletes, changes)
+        self.t, self.f = _packed(layout, units, deletes, changes, _only_lower(out))
         self.t[[tables.OUT_WIDTH, tables.NUM_SCORES]] = pairs.shape
 
     def least_margin(self, made: Sequence[int], free: NDArray[np.int64], most: int) -> float:
@@ -178,8 +187,56 @@ def _subsets(units: Units, most: int) -> NDArray[np.int64]:
         read = np.unique(units.reads[units.reads_from[unit] : units.reads_from[unit + 1]])
         if len(read) != 1:
             return subsets
-        # The output is a copy of the target's row.
+        # What only the target reads is computed as often as the target's row.
         unit = int(read[0])
+
+
+def _one_level(units: Units) -> NDArray[np.bool_]:
+    """Whether only the search reads what a unit computes."""
+    found = np.arange(len(units.unit_owner)) == units.last
+    found[units.reads] = False
+    return found
+
+
+def _only_lower(out: Value) -> NDArray[np.bool_]:
+    """For each step, whether the margin depends on nothing but the lower ends of the differences in its rows.
+
+    Then linear bounds are computed for no others. (Factors and divisors are taken to be positive; where one is not, the
+    bound holds and tells less.)
+    """
+    pairs, only = in_order(out), {id(out): True}
+    for step, value in reversed(pairs):
+        for number, one in enumerate(step.inputs):
+            keeps_columns = isinstance(step, Gather) or (
+                isinstance(step, Reduce) and step.code == "sum" and number == 0
+            )
+            if isinstance(step, Map) and step.columns[number] is None:
+                keeps_columns = step.code == "add" or (step.code in ("mul", "div") and number == 0)
+            keeps_columns &= one.width == out.width
+            only[id(one)] = only.get(id(one), True) and keeps_columns and only[id(value)]
+    return np.array([only[id(value)] for _, value in pairs])
+
+
+def _tightened(layout: Layout, units: Units) -> NDArray[np.int64]:
+    """Which cases of each unit get linear bounds: 0 for none, 1 for those that are numbers of edits, 2 for all.
+
+    They tell something where a matrix mixes the columns of a reduction. Where it reads no rows of other owners, subsets
+    have single numbers.
+    """
+    mixes = np.append(layout.flat.kind == LINEAR, np.zeros(len(units.features), dtype=bool))[units.steps]
+    mixing, wide = (np.append(0, np.cumsum(one)) for one in (mixes, mixes & units.depends))
+    return sum(((one[units.end] > one[units.begin]).astype(np.int64) for one in (mixing, wide)), np.zeros(1, np.int64))
+
+
+def _losses(layout: Layout, units: Units, most_top: int) -> int:
+    """Room for the losses of all maxima of one owner."""
+    flat, total = layout.flat, np.zeros(len(units.steps))
+    for step in np.flatnonzero((flat.kind == REDUCE) & (flat.code >= AMAX) & (flat.code <= AMIN)):
+        mine = units.steps == step
+        arriving = flat.table[flat.tables[step, ARRIVING] + units.rows[mine][:, None] + [0, 1]]
+        total[mine] = (np.diff(arriving, axis=1)[:, 0] + most_top) * flat.width[flat.out[step]]
+    until = np.append(0, np.cumsum(total))
+    return int(min((until[units.end] - until[units.begin]).max(initial=0), MOST_LOSSES))
 
 
 def _room(length: int, candidates: int) -> Found:
@@ -193,19 +250,22 @@ def _room(length: int, candidates: int) -> Found:
 
 
 def _packed(
-    layout: Layout, units: Units, deletes: NDArray[np.bool_], changes: Changes
+    layout: Layout, units: Units, deletes: NDArray[np.bool_], changes: Changes, only_lower: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """All tables, and room for what is computed."""
-    from butfor.oracle.program.bounding.cases import MOST_CONES, MOST_SUBSETS
+    from butfor.oracle.program.bounding.capacity import MOST_CONES
+    from butfor.oracle.program.bounding.cases import MOST_SUBSETS
+    from butfor.oracle.program.bounding.slopes import MOST_TOP
 
     flat, pack = layout.flat, tables.Packer()
     room = Room.of(layout, units)
     given_from, given_at, given_edit = lists(room.of_row, len(units.steps), room.hull, room.edit)
     edits, entries, count = len(deletes), layout.num_entries + 1, len(units.unit_owner)
     owned = int(np.diff(units.edits_from).max(initial=0)) + 1
+    losses = _losses(layout, units, MOST_TOP)
     for name, number in (
         (tables.NUM_UNITS, count), (tables.NUM_EDITS, edits), (tables.OUT_START, units.out),
-        (tables.LAST_UNIT, units.last),
+        (tables.LAST_UNIT, units.last), (tables.NUM_LOSSES, losses),
     ):  # fmt: skip
         pack.number(name, int(number))
     for name, numbers in (
@@ -230,7 +290,13 @@ def _packed(
         (tables.CHANGE_FROM, units.change_from), (tables.CHANGE_EDIT, changes.edit[units.changes]),
         (tables.CHANGE_FEATURE, changes.feature[units.changes]), (tables.STATUS, np.full(edits, KEPT)),
         (tables.TOUCHED, np.zeros(len(units.edits_from) - 1)), (tables.COMPUTED, np.full(count, -1)),
-        (tables.BUDGET, np.full(count, -1)), (tables.BINS, np.zeros(MOST_CONES)), (tables.CHOSEN, np.zeros(edits)),
+        (tables.BUDGET, np.full(count, -1)), (tables.BINS, np.zeros(MOST_CONES)),
+        (tables.OWN_BINS, np.zeros(MOST_CONES)), (tables.TIGHTENED, _tightened(layout, units)),
+        (tables.ONE_LEVEL, _one_level(units)),
+        (tables.ONLY_LOWER, np.append(only_lower, np.zeros(len(units.features), dtype=bool))),
+        (tables.TOP_ENTRY, np.zeros(MOST_TOP)), (tables.LOSS_FROM, np.zeros(len(units.steps) + 1)),
+        (tables.LOSS_COLUMN, np.zeros(losses)), (tables.LOSS_ENTRY, np.zeros(losses)),
+        (tables.LOSS_SLOT, np.zeros(losses)), (tables.CHOSEN, np.zeros(edits)),
         (tables.SLOT, np.full(edits, -1)), (tables.OPEN, np.zeros(owned)), (tables.SURE, np.zeros(entries)),
         (tables.MAYBE, np.zeros(entries)), (tables.SUBSET, np.zeros(owned)), (tables.ORDER, np.zeros(edits)),
         (tables.PICKED, np.zeros(edits + 2)), (tables.FREE_FROM, np.zeros(edits + 2)),
@@ -243,7 +309,9 @@ def _packed(
         (tables.VALUE, np.empty(2 * entries)), (tables.COST, np.empty(edits)),
         (tables.ROOM_FOR_FALLS, np.zeros(room.falls_size)), (tables.ROOM_FOR_GIVEN, np.zeros(room.given_size)),
         (tables.CHANGE_BEFORE, changes.before[units.changes]), (tables.CHANGE_AFTER, changes.after[units.changes]),
-        (tables.CHEAPEST, np.empty(edits + 2)),
+        (tables.CHEAPEST, np.empty(edits + 2)), (tables.ALL_EFFECTS, np.empty(owned)),
+        (tables.TOP_VALUE, np.empty(2 * MOST_TOP)), (tables.LOST, np.empty(losses)),
+        (tables.FALLEN, np.empty(losses)), (tables.RISEN, np.empty(losses)),
     ):  # fmt: skip
         pack.floats(name, floats)
     t, f = pack.packed()

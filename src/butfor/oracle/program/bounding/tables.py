@@ -62,7 +62,19 @@ GIVEN, GIVEN_FROM, GIVEN_AT, GIVEN_EDIT, ROOM_FOR_GIVEN = range(83, 88)
 DEPENDS = 88
 # How many subsets of its owner's edits are cases of a unit, at most.
 SUBSETS = 89
-NUM_NAMES = 90
+# How many of the edits of an owner are in so many cones.
+OWN_BINS = 90
+# Linear bounds: which cases of a unit they are computed for; the effect of each slot on all that a bound is traced back
+# to; the largest entries of a maximum, with their values and what they can fall to.
+TIGHTENED, ALL_EFFECTS, TOP_ENTRY, TOP_VALUE = range(91, 95)
+# By how much maxima fall and rise: where the losses of each row begin; of each loss the column, the entry (-1 if it is
+# added), the slot of the edit that deletes or adds it (-1 for none), and the three numbers; for how many there is room.
+LOSS_FROM, LOSS_COLUMN, LOSS_ENTRY, LOSS_SLOT, LOST, FALLEN, RISEN, NUM_LOSSES = range(95, 103)
+# Whether only the search reads what a unit computes, so that it needs no other level than that of the budget.
+ONE_LEVEL = 103
+# Whether only lower ends of differences count in the rows of a step.
+ONLY_LOWER = 104
+NUM_NAMES = 105
 
 # One more kind of step than `flat` has: features that edits set.
 FEATURES = 7
