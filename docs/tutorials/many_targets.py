@@ -23,10 +23,10 @@ frame = results.to_frame()
 frame.group_by("status", "size").len().sort("status", "size")
 
 # %% [markdown]
-# The metrics of the paper: what share of the targets has *no* counterfactual (fidelity; low is good), how many edges are
-# removed (size), what share of the neighbourhood stays (sparsity), and for graphs whose motifs are known the share of
-# the removed edges' ends that lie in a motif (accuracy). `strict_accuracy` is ours: the share of the answers that remove
-# only edges inside motifs.
+# The metrics of the paper: what share of the targets has *no* counterfactual (fidelity; low is good), how many edges
+# are removed (size), what share of the neighbourhood stays (sparsity), and for graphs whose motifs are known the share
+# of the removed edges' ends that lie in a motif (accuracy). `strict_accuracy` is ours: the share of the answers that
+# remove only edges inside motifs.
 
 # %%
 from butfor import evaluation
