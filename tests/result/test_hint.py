@@ -70,8 +70,8 @@ def test_rules_that_may_stand_in_the_way_are_named() -> None:
     result = butfor.explain(model, data, NODE, space=space, goal=goal)
     assert result.status == "impossible"
     assert (
-        f"In the way may stand max_edits=1, that 1 of its {result.edges} edges must stay, keep_connected=True, that "
-        "class 1 is wanted, the least lead of 0.5 or the probability of at least 0.9." in result.note
+        f"What may stand in the way: max_edits=1, 1 of its {result.edges} edges must stay, keep_connected=True, "
+        "class 1 is wanted, a lead of at least 0.5, a probability of at least 0.9." in result.note
     )
 
 
@@ -93,7 +93,7 @@ def test_only_rules_that_concern_the_target_are_named() -> None:
 def test_all_edges_stay_or_there_are_none() -> None:
     model, data = random_problem(SEED)
     protected = butfor.explain(model, data, NODE, space=butfor.EditSpace(protected=links(data)))
-    assert f"that all of its {protected.edges} edges must stay" in protected.note
+    assert f"all of its {protected.edges} edges must stay" in protected.note
     lonely = butfor.explain(model, Data(x=data.x, edge_index=data.edge_index[:, :0]), NODE)
     assert lonely.status == "impossible"
     assert "It has no edges that could be deleted." in lonely.note
@@ -170,7 +170,7 @@ def test_every_task_has_hints_that_can_be_pasted(task: str) -> None:
     session = butfor.prepare(question.model, question.data, space=butfor.EditSpace(delete=False), **settings)
     result = session.explain(target)
     assert result.status == "impossible"
-    assert f"that all of its {result.edges} edges must stay" in result.note
+    assert f"all of its {result.edges} edges must stay" in result.note
     assert "otherwise=dataclasses.replace(space, add=butfor.Within(2))" in result.note
     other = dataclasses.replace(session.space, add=butfor.Within(2))
     again = butfor.prepare(question.model, question.data, space=session.space, otherwise=other, **settings)

@@ -53,7 +53,7 @@ def hint(settled: Settled, status: Status, method: str, helps: str) -> str:
     if not edits.num_edges and edits.only_deletes:
         told.append("It has no edges that could be deleted.")
     if rules:
-        told.append(f"In the way may stand {_listed(rules)}.")
+        told.append(f"What may stand in the way: {', '.join(rules)}.")
     return " ".join(filter(None, [*told, helps]))
 
 
@@ -64,20 +64,16 @@ def _rules(problem: Problem) -> list[str]:
     if edits.max_edits is not None and edits.max_edits < len(edits):
         rules.append(f"max_edits={edits.max_edits}")
     if kept:
-        rules.append(f"that {'all' if kept == edits.num_edges else kept} of its {edits.num_edges} edges must stay")
+        rules.append(f"{'all' if kept == edits.num_edges else kept} of its {edits.num_edges} edges must stay")
     if edits.keep_connected:
         rules.append("keep_connected=True")
     if goal.wanted is not None and problem.predictor.num_classes > 2:
-        rules.append(f"that class {goal.wanted} is wanted")
+        rules.append(f"class {goal.wanted} is wanted")
     if goal.least:
-        rules.append(f"the least lead of {goal.least:g}")
+        rules.append(f"a lead of at least {goal.least:g}")
     if goal.probability is not None:
-        rules.append(f"the probability of at least {goal.probability:g}")
+        rules.append(f"a probability of at least {goal.probability:g}")
     return rules
-
-
-def _listed(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
 def _ended(settled: Settled, method: str) -> str:

@@ -27,6 +27,8 @@ def with_otherwise(result: Counterfactual, other: Counterfactual, allowed: str, 
         allowed: what was allowed, in words.
         then_allowed: what is allowed in the other edit space.
     """
+    if allowed == then_allowed:  # other rules for the same kinds of edits
+        allowed, then_allowed = f"allowed {allowed}", f"{then_allowed} under the other rules"
     none = f"No {allowed} do it" if result.status is Status.IMPOSSIBLE else f"No {allowed} were found that do it"
     if other.found:
         count = "1 edit" if other.size == 1 else f"{other.size} edits"
