@@ -12,7 +12,7 @@ from butfor.oracle.program.layout import Layout
 from butfor.oracle.program.lowering import Lowering
 from butfor.oracle.program.lowering.ranges import hull, range_between, range_of_all
 from butfor.oracle.program.program import NothingChanges, Program
-from butfor.oracle.program.recording import check_graph, everything, parts_of, recorded, with_every_relation
+from butfor.oracle.program.recording import check_graph, everything, parts_of, recorded, with_every_type
 from butfor.oracle.program.restriction import Restrictable
 from butfor.oracle.program.rewriting import begin_with_what_is_added, simplify
 from butfor.oracle.program.steps import Linear, Reduce, in_order, made
@@ -45,14 +45,14 @@ def build(predictor: Predictor, edits: Edits, max_numbers: int) -> Program:
     """
     near = edits.neighbourhood
     seen, may_be = everything(edits), edits.all_ends.shape[1]
-    batch = with_every_relation(predictor.graph, seen)
+    batch = with_every_type(predictor.graph, seen)
     never = may_be + np.arange(len(batch.columns) - len(seen.columns))
     columns = np.concatenate([np.flatnonzero(edits.visible), never])
     lowered = _lowered(predictor, batch, columns, near.flow, edits.changes.node)
     features = lowered.features
     leave_out_constant_columns(lowered.out)
     present = np.arange(may_be + len(never)) < near.num_columns
-    layout = Layout.of(lowered.out, 0, present, [value for value, _ in features])
+    layout = Layout.of(lowered.out, 0, present, [value for value, _ in features], never)
     _check_size(layout, max_numbers)
     against = predictor.graph.directed and any(turned for _, turned in layout.receivers)
     if near.hops is not None and (lowered.facts.reads_all or against):

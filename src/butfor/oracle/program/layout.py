@@ -219,12 +219,21 @@ class Layout:
     features: list[int]
 
     @classmethod
-    def of(cls, out: Value, row: int, present: NDArray[np.bool_], features: Sequence[Value] = ()) -> Layout:
-        """Lay out all that leads to one row of a value."""
+    def of(
+        cls,
+        out: Value,
+        row: int,
+        present: NDArray[np.bool_],
+        features: Sequence[Value] = (),
+        never: NDArray[np.int64] | None = None,
+    ) -> Layout:
+        """Lay out all that leads to one row of a value; the edge columns ``never`` lead nowhere, whatever is edited."""
         pairs = in_order(out)
         values = Values(pairs)
         steps = _Steps(pairs, values, len(present))
-        needed, reads, receivers = _needed(pairs, values, out, row, len(present))
+        leads = np.ones(len(present) + 1, dtype=bool)  # the last place is for what is no edge
+        leads[[] if never is None else never] = False
+        needed, reads, receivers = _needed(pairs, values, out, row, leads)
         program = Flat(
             values.start[:-1].copy(), values.width, values.stride, values.first, values.rows, steps.kind, steps.out,
             steps.inputs, steps.arity, steps.code, steps.columns, steps.parameters, steps.added, steps.places,
@@ -288,34 +297,40 @@ def _range(value: Value) -> tuple[float, float]:
 
 
 def _needed(
-    pairs: list[tuple[Step, Value]], values: Values, out: Value, row: int, num_columns: int
+    pairs: list[tuple[Step, Value]], values: Values, out: Value, row: int, leads: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], list[tuple[NDArray[np.int64], bool]]]:
-    """What one row of a value needs: which rows, edge columns, and nodes of each reduction (see `Layout`)."""
+    """What one row of a value needs: which rows, edge columns, and nodes of each reduction (see `Layout`).
+
+    ``leads`` says which edge columns can be there.
+    """
     needed = np.zeros(values.num_changing, dtype=bool)
     values.part(needed, out)[row] = True
-    reads = np.zeros(num_columns + 1, dtype=bool)  # the last place is for what is no edge
+    reads = np.zeros(len(leads), dtype=bool)
     receivers: list[tuple[NDArray[np.int64], bool]] = []
     for step, value in reversed(pairs):
         mine = values.part(needed, value)
+        arriving = np.empty(0, np.int64)
         if isinstance(step, Reduce):
-            reads[step.edges[np.flatnonzero(mine[step.receiver])]] = True
+            arriving = np.flatnonzero(mine[step.receiver] & leads[step.edges])
+            reads[step.edges[arriving]] = True
             nodes = None if value.space is None else value.space.nodes
             receivers.append((np.full(mine.sum(), -1) if nodes is None else nodes[mine], step.against))
         for i, one in enumerate(step.inputs):
             if not one.fixed:
-                _need(step, i, mine, values.part(needed, one))
+                _need(step, i, mine, arriving, values.part(needed, one))
     return needed, reads[:-1], receivers
 
 
-def _need(step: Step, number: int, mine: NDArray[np.bool_], theirs: NDArray[np.bool_]) -> None:
-    """Mark the rows of an input that the needed rows of a step read."""
+def _need(
+    step: Step, number: int, mine: NDArray[np.bool_], arriving: NDArray[np.int64], theirs: NDArray[np.bool_]
+) -> None:
+    """Mark the rows of an input that the needed rows of a step read; of a reduction, those that arrive there."""
     if isinstance(step, Gather):
         theirs[step.source[mine]] = True
     elif isinstance(step, Concat):
         begins = sum(value.rows for value in step.inputs[:number])
         theirs |= mine[begins : begins + len(theirs)]
     elif isinstance(step, Reduce):
-        arriving = np.flatnonzero(mine[step.receiver])
         theirs[step.source[arriving] if number == 0 else arriving] = True
     else:
         theirs |= mine

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from butfor.predict.predictor import Predictor
 
 __all__ = [
-    "Part", "check_graph", "everything", "parts_of", "recorded", "recorded_at_other_sizes", "with_every_relation",
+    "Part", "check_graph", "everything", "parts_of", "recorded", "recorded_at_other_sizes", "with_every_type",
 ]  # fmt: skip
 
 # Up to so many edges are left out to see whether a model asks how many there are.
@@ -88,7 +88,7 @@ def recorded_at_other_sizes(predictor: Predictor, edits: Edits, max_numbers: int
         # As many edges as there may be on one neighbourhood.
         count = 3
         copies = EditedBatch.of([(edits, pack([()] * count))])
-    copies = with_every_relation(graph, copies, count)
+    copies = with_every_type(graph, copies, count)
     if predictor.scope == "receptive-field":
         assert near.hops is not None
         larger = EditedBatch.receptive_field(graph.neighbourhood(near.targets, near.hops + 1, near.flow, rim=False))
@@ -118,24 +118,29 @@ def everything(edits: Edits) -> EditedBatch:
     return replace(intact, edge_index=edits.all_ends[:, columns], columns=edits.all_columns[columns])
 
 
-def with_every_relation(graph: Graph, batch: EditedBatch, times: int = 1) -> EditedBatch:
-    """The same batch with ``times`` more edges of each relation that has none in it, but has some in the graph.
+def with_every_type(graph: Graph, batch: EditedBatch, times: int = 1) -> EditedBatch:
+    """The same batch with ``times`` more nodes and edges of each type that it has none of, but the graph has some.
 
     A layer may do less where there are no edges of its relation. These are there so that it does what it does on the
-    whole graph; a program takes them for edges that are never there.
+    whole graph; a program takes them for edges that are never there, so that the nodes do not matter.
     """
     types = graph.types
     if types is None or batch.nodes is None:
         return batch
-    kind, here = graph.kinds(batch.nodes), set(types.relations_of(batch.columns).tolist())
+    missing = np.setdiff1d(np.flatnonzero(np.diff(types.node_starts)), graph.kinds(batch.nodes))
+    nodes = np.concatenate([batch.nodes, np.repeat(types.node_starts[missing], times)])
+    owner = np.concatenate([batch.owner, np.zeros(len(nodes) - len(batch.nodes), batch.owner.dtype)])
+    kind, here = graph.kinds(nodes), set(types.relations_of(batch.columns).tolist())
     ends, columns = [batch.edge_index], [batch.columns]
     for number, (source, _, target) in enumerate(types.relations):
-        rows = [np.flatnonzero(kind == types.node_types.index(name))[:1] for name in (source, target)]
         first, last = types.edge_starts[number : number + 2]
-        if number not in here and first < last and all(len(row) for row in rows):
+        if number not in here and first < last:
+            rows = [np.flatnonzero(kind == types.node_types.index(name))[:1] for name in (source, target)]
             ends.append(np.repeat(np.stack(rows), times, axis=1))
             columns.append(np.full(times, first))
-    return replace(batch, edge_index=np.concatenate(ends, axis=1), columns=np.concatenate(columns))
+    return replace(
+        batch, nodes=nodes, owner=owner, edge_index=np.concatenate(ends, axis=1), columns=np.concatenate(columns)
+    )
 
 
 def parts_of(
