@@ -68,7 +68,7 @@ from butfor.oracle.program.bounding.tables import (
     UNIT_OWNER,
     WIDTH,
 )
-from butfor.oracle.program.kernels.flat import REDUCE, SHARE, SOFTMAX, called, kernel
+from butfor.oracle.program.kernels.flat import REDUCE, SHARE, SOFTMAX, called, inlined, kernel
 
 __all__ = ["bound", "set_status"]
 
@@ -87,7 +87,7 @@ def set_status(t: Any, edit: int, status: int) -> None:
         t[t[TOUCHED] + t[t[OWNERS] + k]] = t[CLOCK]
 
 
-@kernel
+@inlined
 def bound(t: Any, f: Any, work: Any, budget: int, largest: int) -> None:
     """Bring all hulls up to date, where at most ``budget`` free edits are made.
 
@@ -114,7 +114,7 @@ def _is_out_of_date(t: Any, unit: int, budget: int) -> bool:
     return False
 
 
-@kernel
+@inlined
 def _evaluate(t: Any, f: Any, work: Any, unit: int, budget: int) -> None:
     """Compute all cases of a unit, and the hulls that others read."""
     owner = t[t[UNIT_OWNER] + unit]
@@ -149,7 +149,7 @@ def _evaluate(t: Any, f: Any, work: Any, unit: int, budget: int) -> None:
         t[t[SLOT] + t[t[OPEN] + k]] = -1
 
 
-@kernel
+@inlined
 def _compute(t: Any, f: Any, work: Any, unit: int, counted: bool, size: int, most: int, budget: int) -> None:
     """Compute a case with ``size`` to ``most`` edits, and widen the hulls of all levels that it belongs to."""
     _run(t, f, work, unit, Case(counted, size, most, 0, 0), False)

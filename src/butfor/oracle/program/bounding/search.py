@@ -189,8 +189,8 @@ def search(
     """Search on until all is done, ``most_bounded`` families were bounded, or ``found`` has no more room.
 
     If ``most_bounded`` is 0, only the margin is bounded. (A second entry to the compiled code would double the time to
-    compile, and so does every function between this one and those that compute rows which is not inlined: all that it
-    calls is optimised once more.)
+    compile. So would a function of its own between this one and those that compute rows: numba optimises all that a
+    function calls once more with it, unless it is inlined before.)
     """
     found.numbers[:] = 0
     only_margin = most_bounded == 0
