@@ -8,6 +8,8 @@ number; one that fails is told by it, and ``--seed NUMBER --seconds 1`` begins t
 
 - ``bounds``: the checker's intervals over random families of edited graphs; every score lies within them. Levels and
   subsets are as they are, or so few that numbers of edits take their place.
+- ``search``: the search's bounds over such families, also where features change, and the sets that it hands over: none
+  that reaches what is needed is missing, however the search is broken off and taken up again.
 - ``claims``: what `Exact` claims, with bounds also where there is little to prune; deletions, groups, additions and
   features, costs, rules and all goals; nodes, links and whole graphs, also of several types; in single and double
   precision.
@@ -46,9 +48,19 @@ TESTS = Path(__file__).resolve().parents[1] / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "helpers")]
 
 from claims import check_claims  # noqa: E402
+from families import EXACT, bounding_of, margins, missed, sifted, subsets  # noqa: E402
 from gnns import LOCAL  # noqa: E402
 from mixed_cases import CLASSES, KINDS, mixed_case  # noqa: E402
-from program_cases import BY_HAND, CARRIES, Hand, HandGraphs, HandLinks, hand_case, kind_case  # noqa: E402
+from program_cases import (  # noqa: E402
+    BY_HAND,
+    CARRIES,
+    Hand,
+    HandGraphs,
+    HandLinks,
+    all_edits,
+    hand_case,
+    kind_case,
+)
 from task_cases import MODELS as TASKS  # noqa: E402
 from task_cases import task_case  # noqa: E402
 from typed_mixed_cases import ENCODERS, typed_question  # noqa: E402
@@ -195,6 +207,39 @@ def bounds(random: np.random.Generator) -> int:
     return tried
 
 
+def search(random: np.random.Generator) -> int:
+    """The compiled search rules out no set that reaches what is needed."""
+    case = program_case(random)
+    if isinstance(case.target, butfor.Pair):
+        return 0
+    if random.random() < 0.5:
+        case = replace(case, space=all_edits(case.fields))
+    found = bounding_of(case, (None, int(random.integers(CLASSES)))[random.integers(2)])
+    if found is None:
+        return 0
+    bounding, pairs, every = found
+    # Edits of which no two set the same feature.
+    chosen = np.zeros((1, len(case.edits)), dtype=bool)
+    chosen[0, random.permutation(len(case.edits))[:MOST_FREE]] = True
+    order = random.permutation(np.flatnonzero(case.edits.without_conflicts(chosen)[0]))
+    sets = subsets(order, range(len(order) + 1))
+    truth = dict(zip(map(frozenset, sets), margins(case, sets, pairs, every), strict=True))
+    finite = [margin for margin in truth.values() if np.isfinite(margin)]
+    if not finite:
+        return 0
+    tried = 0
+    for size in random.permutation(np.unique(np.minimum([1, 2, 3, 5, len(order)], len(order)))).tolist():
+        made = order[: int(random.integers(3))]
+        below = [truth[frozenset(one)] for one in sets if len(one) <= size + len(made) and set(made) <= set(one)]
+        bound = bounding.least_margin(made, np.setdiff1d(order, made), size)
+        assert bound <= min(below) + EXACT * (1 + abs(truth[frozenset()]))
+        needed = float(np.quantile(finite, random.random() ** 2))
+        small = {one: margin for one, margin in truth.items() if len(one) <= size}
+        assert not missed(small, sifted(bounding, order, size, needed, int(random.choice([3, 50, 10**6]))), needed)
+        tried += len(below) + len(small)
+    return tried
+
+
 def claims(random: np.random.Generator) -> int:
     """What `Exact` claims is true."""
     asked = question(random)
@@ -263,8 +308,12 @@ def is_refused(session: butfor.Session, certificate: Certificate) -> bool:
 
 
 PARTS: dict[str, Callable[[np.random.Generator], int]] = {
-    "bounds": bounds, "claims": claims, "certificates": certificates,
+    "bounds": bounds, "search": search, "claims": claims, "certificates": certificates,
 }  # fmt: skip
+
+
+# Parts that are also run with the bounds that stacks of GCN layers have.
+WITH_GCN = ("claims", "certificates")
 
 
 def main(parts: list[str], seconds: float, seed: int) -> None:
@@ -272,19 +321,18 @@ def main(parts: list[str], seconds: float, seed: int) -> None:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     known = list(registry.FAST_ORACLES)
-    subsets, levels = cases.MOST_SUBSETS, cases.LEVELS
+    most, levels = cases.MOST_SUBSETS, cases.LEVELS
     for part in parts:
         end, number, asked, tried, false = time.monotonic() + seconds, seed, 0, 0, 0
         while time.monotonic() < end:
-            # The program's bounds also for stacks of GCN layers, which have their own.
-            registry.FAST_ORACLES[:] = known if number % 3 == 0 and part != "bounds" else [program_oracle]
+            registry.FAST_ORACLES[:] = known if number % 3 == 0 and part in WITH_GCN else [program_oracle]
             try:
                 count = PARTS[part](np.random.default_rng([number, 7]))
             except Exception as problem:
                 false += 1
                 print(f"{part}, case {number}: {type(problem).__name__}: {str(problem)[:400]}", flush=True)
                 count = 0
-            cases.MOST_SUBSETS, cases.LEVELS = subsets, levels
+            cases.MOST_SUBSETS, cases.LEVELS = most, levels
             cases.subsets.cache_clear()
             asked, tried, number = asked + (count > 0), tried + count, number + 1
         print(f"{part}: {asked:,} cases from {seed}, {tried:,} claims, {false} false", flush=True)

@@ -606,3 +606,21 @@ def test_half_precision_rounds_more_than_bounds_leave_room_for(seed: int, how: s
     result = butfor.explain(model, data, 0, SIEVED, directed=True)
     assert result.lower_bound <= 2
     assert "half precision" in result.note
+
+
+def test_a_node_without_edges_whose_features_may_change() -> None:
+    """The only entry at the node is the self-loop that the layer adds, which is no edge of the graph."""
+    torch.manual_seed(0)
+    model = pyg.GAT(6, 4, 1, 2).eval()
+    data = Data(x=torch.randn(3, 6), edge_index=torch.tensor([[1, 2], [2, 1]]))
+    space = butfor.EditSpace(features=butfor.Features(values=[-1.0, 1.0], within=0))
+    before, flips = model(data.x, data.edge_index)[0].argmax(), []
+    for values in itertools.product((None, -1.0, 1.0), repeat=6):
+        x = data.x.clone()
+        for column, value in enumerate(values):
+            x[0, column] = x[0, column] if value is None else value
+        with torch.no_grad():
+            if model(x, data.edge_index)[0].argmax() != before:
+                flips.append(6 - values.count(None))
+    result = butfor.explain(model, data, 0, SIEVED, space=space)
+    assert (result.status.value, result.size) == ("optimal", min(flips))

@@ -376,7 +376,8 @@ class _Builder:
         The edit that deletes an entry is not in its cone: an entry that is gone brings nothing, changed or not.
         """
         edits = self.edit_of[step.edges]
-        deleted = np.flatnonzero((edits >= 0) & self.layout.present[step.edges])
+        deleted = np.flatnonzero(edits >= 0)
+        deleted = deleted[self.layout.present[step.edges[deleted]]]
         cone[deleted, edits[deleted]] = False
         order = np.argsort(step.receiver, kind="stable")
         receivers, starts = np.unique(step.receiver[order], return_index=True)
