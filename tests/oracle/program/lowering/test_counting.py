@@ -90,6 +90,18 @@ def test_types_of_equal_size_are_told_apart(kind: str, directed: bool) -> None:
     assert result.status in (butfor.Status.OPTIMAL, butfor.Status.IMPOSSIBLE)
 
 
+def test_a_type_that_has_no_node_nearby() -> None:
+    """Attention does less where a relation has no edges; that must not look like another model."""
+    torch.manual_seed(1)
+    data, makes = shop(), ("maker", "makes", "item")
+    data["maker"].x = torch.randn(3, 3)
+    data[makes].edge_index = torch.arange(3).repeat(2, 1)
+    data = ToUndirected()(data)
+    model = Layers(LAYERS["GAT"], data.edge_types)
+    assert is_shown_local(model, data, hops=2)
+    assert not is_shown_local(model, data, hops=1)
+
+
 def test_self_loops_of_one_type() -> None:
     class Knowing(nn.Module):
         def __init__(self) -> None:
