@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 HUB = [(0, 1), *((1, leaf) for leaf in range(2, 10)), (2, 3), (4, 10)]
 # The target is a hub itself.
 TARGET = [*((0, leaf) for leaf in range(1, 9)), (1, 2), (3, 9)]
+# All edges of the target may go, which are too many for subsets, and two of its neighbours hear of others.
+SPOKES = [*((0, leaf) for leaf in range(1, 8)), (1, 8), (2, 9)]
 
 
 @pytest.fixture(autouse=True)
@@ -88,6 +90,25 @@ def test_nothing_is_missed(aggregation: str) -> None:
         found = sifted(bounding, np.random.default_rng(size).permutation(count), size, needed, 7)
         assert not missed(inside, found, needed)
         assert len(found) < 0.8 * len(inside), "nothing is pruned, so nothing is tested"
+
+
+class Straight(nn.Module):
+    """Two layers of maxima, or minima, and nothing between them: rows may be below 0, which an empty row has."""
+
+    def __init__(self, aggregation: str, seed: int) -> None:
+        super().__init__()
+        torch.manual_seed(seed)
+        self.first, self.last = (pyg.SAGEConv(WIDTH, width, aggr=aggregation) for width in (WIDTH, CLASSES))
+        self.shift = -0.4 if aggregation == "max" else 0.4
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return self.last(self.first(x, edge_index) + self.shift, edge_index)
+
+
+@pytest.mark.parametrize("aggregation", ["max", "min"])
+def test_rows_that_may_be_empty(aggregation: str) -> None:
+    for seed in range(8):
+        check_bounds(undirected_case(Straight(aggregation, seed), SPOKES, seed), seed, most_free=len(SPOKES))
 
 
 class Between(nn.Module):

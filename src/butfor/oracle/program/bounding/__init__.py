@@ -84,8 +84,8 @@ and is pruned if the margin stays clear of the goal in all of it. This is why th
     counts if it is not deleted. (Of the largest `MOST_TOP` entries; what lies below them is divided among them.) It
     rises above the largest usual upper end by at most the sum of what all entries in S and all added ones exceed it by.
     So slopes times columns are a sum over entries: shares where a slope is positive, rises where it is negative. Those
-    of deleted and added entries are effects of u's edits; of the others at most Q are in S. Where an empty row may be
-    larger than all entries, the upper end that the column has anyway takes the place of the largest usual one.
+    of deleted and added entries are effects of u's edits; of the others at most Q are in S. Where all entries may be
+    gone, the value of an empty row takes the place of the largest usual upper end, if it is larger.
 
   The larger of both lower ends and the smaller of both upper ends is kept. An unknown interval stays as it is.
 - **Unknown stays unknown.** What is not finite, or not known to be a number, has the interval of all numbers, and so

@@ -17,7 +17,6 @@ from butfor.oracle.program.bounding.rows import BASE, HIGH, LOW, SLOPE, USUAL_HI
 from butfor.oracle.program.bounding.selection import smallest_of_some
 from butfor.oracle.program.bounding.slopes import extremes_back, list_losses, sums_back
 from butfor.oracle.program.bounding.tables import (
-    ADDED,
     ALL_EFFECTS,
     ARITY,
     BEGIN,
@@ -42,6 +41,7 @@ from butfor.oracle.program.bounding.tables import (
     TABLE,
     UNIT_OWNER,
     WIDTH,
+    beginning,
     copied,
     place,
 )
@@ -172,12 +172,10 @@ def _to(
 def _linear_back(
     t: Any, f: Any, work: Any, step: int, row: int, o: int, width: int, owner: int, wide: bool, level: int
 ) -> float:
-    a, d, at = t[t[INPUT] + 3 * step], t[t[ADDED] + step], t[MATRIX] + place(t, step, flat.MATRIX)
+    a, at = t[t[INPUT] + 3 * step], t[MATRIX] + place(t, step, flat.MATRIX)
     slopes, total = work[SLOPE, o : o + width], 0.0
     for c in range(width):
-        total += slopes[c] * (
-            f[t[PARAMETER] + 3 * step] if d < 0 else work[BASE, t[t[START] + d] + row * t[t[STRIDE] + d] + c]
-        )
+        total += slopes[c] * beginning(t, f, work[BASE], step, row, c)
     i = t[t[START] + a] + row * t[t[STRIDE] + a]
     for r in range(t[t[WIDTH] + a]):
         slope, matrix = 0.0, f[at + r * width : at + (r + 1) * width]

@@ -25,7 +25,6 @@ from butfor.oracle.program.bounding.rows import (
 )
 from butfor.oracle.program.bounding.selection import largest
 from butfor.oracle.program.bounding.tables import (
-    ADDED,
     ALL_EFFECTS,
     ARITY,
     BEGIN,
@@ -46,7 +45,6 @@ from butfor.oracle.program.bounding.tables import (
     MAYBE_COUNT,
     NUM_LOSSES,
     OUT,
-    PARAMETER,
     RISEN,
     ROW,
     SLOT,
@@ -61,6 +59,7 @@ from butfor.oracle.program.bounding.tables import (
     UNIT_OWNER,
     WEIGHT,
     WIDTH,
+    beginning,
     place,
 )
 from butfor.oracle.program.kernels.flat import AMAX, AMIN, EDGE, REDUCE, SOURCE, VISIT, called, kernel
@@ -85,11 +84,9 @@ def sums_back(
     t: Any, f: Any, work: Any, step: int, row: int, o: int, width: int, owner: int, wide: bool, case: Any, most: int
 ) -> float:
     """The least of a linear combination of sums; ``most`` is Q. What the owner's edits change is left to be added."""
-    d, total, falling = t[t[ADDED] + step], 0.0, 0
+    total, falling = 0.0, 0
     for c in range(width):
-        total += work[SLOPE, o + c] * (
-            f[t[PARAMETER] + 3 * step] if d < 0 else work[BASE, t[t[START] + d] + row * t[t[STRIDE] + d] + c]
-        )
+        total += work[SLOPE, o + c] * beginning(t, f, work[BASE], step, row, c)
     for k in range(t[SURE_COUNT] + t[MAYBE_COUNT]):
         entry = t[t[SURE] + k] if k < t[SURE_COUNT] else t[t[MAYBE] + k - t[SURE_COUNT]]
         there = k < t[SURE_COUNT] or is_there(t, step, entry)
@@ -167,14 +164,17 @@ def list_losses(t: Any, f: Any, work: Any, unit: int, case: Any, wide: bool) -> 
             if work[low, o + c] == work[high, o + c]:
                 # Nobody asks for it: a single number is not traced back.
                 continue
-            count = _list_column(t, f, work, step, o, c, t[t[UNIT_OWNER] + unit], wide, changing, case.level, count)
+            count = _list_column(
+                t, f, work, step, row, o, c, t[t[UNIT_OWNER] + unit], wide, changing, case.level, count
+            )
     t[t[LOSS_FROM] + t[t[END] + unit] - begin] = count
 
 
 @called
 def _list_column(
-    t: Any, f: Any, work: Any, step: int, o: int, c: int, owner: int, wide: bool, changing: bool, level: int, count: int
-) -> int:
+    t: Any, f: Any, work: Any, step: int, row: int, o: int, c: int, owner: int, wide: bool, changing: bool, level: int,
+    count: int,
+) -> int:  # fmt: skip
     """List the losses of a column behind ``count`` others; returns how many there are then."""
     turned, sure, entries = t[t[CODE] + step] == AMIN, t[SURE_COUNT], t[SURE_COUNT] + t[MAYBE_COUNT]
     floor, ceiling = work[LOW if wide else USUAL_LOW, o + c], work[HIGH if wide else USUAL_HIGH, o + c]
@@ -200,8 +200,10 @@ def _list_column(
             kept = _insert(t, f, kept, k, before[0], after[0])
     if kept == 0:
         return count
-    # Where the row may become empty, it may rise to what an empty row has.
-    highest = ceiling if ceiling > most else highest
+    if sure == 0:
+        # All entries may be gone, and an empty row may have more than any of them.
+        empty = beginning(t, f, work[BASE], step, row, c)
+        highest = max(highest, min(-empty if turned else empty, ceiling))
     work[EXTREME_LOW, o + c], work[EXTREME_HIGH, o + c] = f[t[TOP_VALUE]], highest
     for n in range(kept):
         k = t[t[TOP_ENTRY] + n]

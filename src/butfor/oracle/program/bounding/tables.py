@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Packer", "begin", "copied", "place"]
+__all__ = ["Packer", "begin", "beginning", "copied", "place"]
 
 # Single numbers.
 NUM_UNITS, NUM_EDITS, NUM_ORDER, OUT_START, OUT_WIDTH, LAST_UNIT, CLOCK = range(7)
@@ -112,6 +112,13 @@ class Packer:
         for name, place in self._places.items():
             t[name] = place
         return t, f
+
+
+@kernel
+def beginning(t: Any, f: Any, base: Any, step: int, row: int, c: int) -> float:
+    """What a product or reduction begins with in a column."""
+    d = t[t[ADDED] + step]
+    return f[t[PARAMETER] + 3 * step] if d < 0 else base[t[t[START] + d] + row * t[t[STRIDE] + d] + c]
 
 
 @kernel
