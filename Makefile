@@ -6,11 +6,13 @@ STAMP := .venv/.installed
 .PHONY: demo test slow oldest lint format check-all bench docs reproduce docs-reproduction dist clean
 
 # Where each package that butfor needs is at work.
-OLDEST_TESTS := tests/test_api.py tests/boundary tests/datasets/test_tables.py tests/evaluation tests/executors \
-	tests/methods/test_attack.py tests/methods/test_cf_gnn.py tests/methods/test_exact.py tests/methods/test_subgraph.py \
-	tests/models/test_weights.py tests/pages/test_widget.py tests/paper/test_page.py \
-	tests/paper/parts/test_hyperparameter_search.py tests/plotting tests/result tests/runs \
-	tests/cli/test_app.py tests/cli/test_explain.py tests/cli/test_hyperparameters.py
+OLDEST_TESTS := tests/test_api.py tests/test_spread.py tests/boundary tests/cli/test_app.py tests/cli/test_explain.py \
+	tests/cli/test_hyperparameters.py tests/datasets/test_tables.py tests/evaluation/test_figures.py \
+	tests/evaluation/test_significance.py tests/executors/test_run.py tests/methods/test_attack.py \
+	tests/methods/test_exact.py tests/methods/test_random.py tests/methods/test_subgraph.py tests/models/test_weights.py \
+	tests/pages/test_widget.py tests/paper/test_page.py tests/paper/parts/test_hyperparameter_search.py \
+	tests/plotting/test_picture.py tests/plotting/molecules/test_coordinates.py tests/result/test_networkx_graph.py \
+	tests/runs/test_folder.py
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
