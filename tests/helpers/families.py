@@ -110,12 +110,15 @@ def sifted(
     limit: float = np.inf,
 ) -> set[frozenset[int]]:
     """All sets that a search hands over."""
-    sieve = ProgramSieve(bounding, order, np.ones(len(order)) if costs is None else costs, size, limit, needed)
+    costs = np.ones(len(order)) if costs is None else costs
+    # One bound may cost more than is left; the first, for which everything is computed, says how much.
+    first_spent = ProgramSieve(bounding, order, costs, size, limit, needed).next(1).spent
+    sieve = ProgramSieve(bounding, order, costs, size, limit, needed)
     found: set[frozenset[int]] = set()
     done = False
     while not done:
         part = sieve.next(step)
-        assert part.bounded <= step
+        assert part.spent < step + 4 * first_spent
         for prefix, first, last in zip(part.prefixes, part.pointers, part.pointers[1:], strict=False):
             found |= {frozenset([*prefix[prefix >= 0].tolist(), int(one)]) for one in part.candidates[first:last]}
         done = part.done

@@ -35,7 +35,7 @@ MARGINS_PER_EVALUATION = 16
 # graph from which a branch begins, not of those that its edits lead to.
 SLACK = 1e-4
 
-# The sieve bounds so many families, at first, before it returns so that the clock can be looked at. The number is
+# The sieve spends so many evaluations, at first, before it returns so that the clock can be looked at. The number is
 # halved after a step that took so many seconds, and doubled after a shorter one; where time is no limit, it is doubled
 # up to a number.
 FIRST_BOUNDED, LONG_STEP, MOST_BOUNDED = 16, 0.05, 512
@@ -221,7 +221,7 @@ class Proof:
         while not self.meter.spent:
             left, began = self.meter.left, time.monotonic()
             sieved = sieve.next(most if left is None else min(left, most))
-            self.meter.count(sieved.bounded)
+            self.meter.count(sieved.spent)
             if self.meter.seconds_left is None:
                 # By number alone: what is found must not depend on how busy the machine is.
                 most = min(2 * most, MOST_BOUNDED)

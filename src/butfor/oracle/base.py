@@ -59,14 +59,14 @@ class Sieved:
 
     Attributes:
         prefixes, candidates, pointers: as `Oracle.extend` takes them.
-        bounded: how often something was bounded.
+        spent: what bounds have cost, in evaluations.
         done: whether these are the last.
     """
 
     prefixes: NDArray[np.int64]
     candidates: NDArray[np.int64]
     pointers: NDArray[np.int64]
-    bounded: int
+    spent: int
     done: bool
 
 
@@ -74,8 +74,8 @@ class Sieve(ABC):
     """All sets of at most so many edits, but for those that cannot reach the goal."""
 
     @abstractmethod
-    def next(self, most_bounded: int) -> Sieved:
-        """Go on until so much was bounded, or enough was found."""
+    def next(self, most: int) -> Sieved:
+        """Go on until bounds have cost so many evaluations, or enough was found."""
 
 
 class Oracle(ABC):

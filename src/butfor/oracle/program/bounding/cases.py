@@ -46,6 +46,7 @@ from butfor.oracle.program.bounding.tables import (
     GIVEN_EDIT,
     GIVEN_FROM,
     KIND,
+    MAYBE_COUNT,
     MIDDLE,
     NUM_UNITS,
     ONE_LEVEL,
@@ -63,10 +64,12 @@ from butfor.oracle.program.bounding.tables import (
     STEP,
     SUBSET,
     SUBSETS,
+    SURE_COUNT,
     TIGHTENED,
     TOUCHED,
     UNIT_OWNER,
     WIDTH,
+    WORKED,
 )
 from butfor.oracle.program.kernels.flat import REDUCE, SHARE, SOFTMAX, called, inlined, kernel
 
@@ -235,16 +238,20 @@ def _run(t: Any, f: Any, work: Any, unit: int, case: Any, wide: bool) -> None:
     owner = t[t[UNIT_OWNER] + unit]
     for at in range(t[t[BEGIN] + unit], t[t[END] + unit]):
         step, number = t[t[STEP] + at], t[t[ROW] + at]
+        width = t[t[WIDTH] + t[t[OUT] + step]]
         if wide and t[t[DEPENDS] + at] == 0:
             _copy_usual(t, work, t[t[OUT] + step], number)
+            t[WORKED] += width
             continue
         if t[t[KIND] + step] == FEATURES:
             _features(t, f, work, step, number, wide, case.counted)
             continue
         if t[t[KIND] + step] != REDUCE:
+            t[WORKED] += width
             row(t, f, work, step, number, owner, wide, case.level, case.most > 0)
             continue
         list_entries(t, step, number, case.counted)
+        t[WORKED] += width * (1 + t[SURE_COUNT] + t[MAYBE_COUNT])
         most = capacity(t, at, case) if wide else 0
         if t[t[CODE] + step] <= SHARE:
             if wide and case.most == 0:

@@ -44,16 +44,20 @@ from butfor.oracle.program.bounding.tables import (
     STATUS,
     UNITS,
     UNITS_FROM,
+    WORKED,
 )
 from butfor.oracle.program.kernels.flat import called, jit, kernel
 
-__all__ = ["BOUNDED", "CANDIDATES", "PREFIXES", "Found", "search"]
+__all__ = ["CANDIDATES", "PREFIXES", "SPENT", "Found", "search"]
 
 # How far scores in single precision may be off, relative to the largest score: generous, but not proved.
 ROUNDING = 1e-4
 
-# What `Found.numbers` holds: how many prefixes and candidates there are, and how many families were bounded.
-PREFIXES, CANDIDATES, BOUNDED = range(3)
+# What `Found.numbers` holds: how many prefixes and candidates there are, and what was spent on bounds.
+PREFIXES, CANDIDATES, SPENT = range(3)
+
+# A bound counts as an evaluation, and as one more for so many numbers that it takes: some 20 microseconds of work.
+NUMBERS_PER_EVALUATION = 2_000
 
 
 class Found(NamedTuple):
@@ -184,20 +188,22 @@ def _leave(t: Any) -> None:
 
 @jit
 def search(
-    t: Any, f: Any, work: Any, found: Any, size: int, limit: float, needed: float, every: bool, most_bounded: int
+    t: Any, f: Any, work: Any, found: Any, size: int, limit: float, needed: float, every: bool, most: int
 ) -> None:
-    """Search on until all is done, ``most_bounded`` families were bounded, or ``found`` has no more room.
+    """Search on until all is done, bounds have cost as much as ``most`` evaluations, or ``found`` has no more room.
 
-    If ``most_bounded`` is 0, only the margin is bounded. (A second entry to the compiled code would double the time to
+    If ``most`` is 0, only the margin is bounded. (A second entry to the compiled code would double the time to
     compile. So would a function of its own between this one and those that compute rows: numba optimises all that a
     function calls once more with it, unless it is inlined before.)
     """
     found.numbers[:] = 0
-    only_margin = most_bounded == 0
+    t[WORKED] = 0
+    bounded = 0
+    only_margin = most == 0
     while only_margin or not t[DONE]:
         depth = 0 if only_margin else t[DEPTH]
         full = found.numbers[CANDIDATES] + t[NUM_ORDER] + 1 > len(found.candidates)
-        full |= found.numbers[BOUNDED] >= most_bounded or found.numbers[PREFIXES] + 2 >= len(found.prefixes)
+        full |= found.numbers[SPENT] >= most or found.numbers[PREFIXES] + 2 >= len(found.prefixes)
         if full and not only_margin:
             return
         left = size - depth
@@ -207,7 +213,8 @@ def search(
         if only_margin:
             found.margins[0] = margin
             return
-        found.numbers[BOUNDED] += 1
+        bounded += 1
+        found.numbers[SPENT] = bounded + t[WORKED] // NUMBERS_PER_EVALUATION
         if t[IS_NEW] and depth and _margin(t, work, BASE, BASE_HIGH, every) <= needed:
             _put_candidate(found, t[t[PICKED] + depth - 1])
             _hand_over(t, found, depth - 1)

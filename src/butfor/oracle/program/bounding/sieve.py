@@ -142,18 +142,18 @@ class ProgramSieve(Sieve):
         f[t[tables.CHEAPEST] : t[tables.CHEAPEST] + size + 1] = np.append(0.0, np.cumsum(np.sort(costs))[:size])
         self._found = _room(max(size - 1, 0), max(MOST_CANDIDATES, 2 * len(order) + 2))
 
-    def next(self, most_bounded: int) -> Sieved:
-        """Search on until ``most_bounded`` families were bounded, enough was found, or all is done."""
-        from butfor.oracle.program.bounding.search import BOUNDED, CANDIDATES, PREFIXES, search
+    def next(self, most: int) -> Sieved:
+        """Search on until bounds have cost as much as ``most`` evaluations, enough was found, or all is done."""
+        from butfor.oracle.program.bounding.search import CANDIDATES, PREFIXES, SPENT, search
 
         one, found = self._bounding, self._found
-        search(one.t, one.f, one.work, found, self._size, self._limit, self._needed, one.every, most_bounded)
+        search(one.t, one.f, one.work, found, self._size, self._limit, self._needed, one.every, most)
         prefixes, candidates = int(found.numbers[PREFIXES]), int(found.numbers[CANDIDATES])
         return Sieved(
             found.prefixes[:prefixes].copy(),
             found.candidates[:candidates].copy(),
             found.pointers[: prefixes + 1].copy(),
-            int(found.numbers[BOUNDED]),
+            int(found.numbers[SPENT]),
             bool(one.t[tables.DONE]),
         )
 

@@ -74,7 +74,9 @@ LOSS_FROM, LOSS_COLUMN, LOSS_ENTRY, LOSS_SLOT, LOST, FALLEN, RISEN, NUM_LOSSES =
 ONE_LEVEL = 103
 # Whether only lower ends of differences count in the rows of a step.
 ONLY_LOWER = 104
-NUM_NAMES = 105
+# How many numbers were bounded since the search was last entered: what it costs, whatever the machine.
+WORKED = 105
+NUM_NAMES = 106
 
 # One more kind of step than `flat` has: features that edits set.
 FEATURES = 7
