@@ -42,6 +42,9 @@ GROWTH = 16
 # How long a proof may take to be written down, where the budget has no limit in seconds.
 PROOF_SECONDS = 20.0
 
+# Sets of so few edits are bounded much more quickly than larger ones; from so many on a size need not be exact.
+FEW, LARGE = 3, 64
+
 # An oracle that answers about so many edit sets at once takes microseconds for each.
 QUICK_BATCH = 4096
 
@@ -128,6 +131,8 @@ class _Search:
         self.has_incumbent = False  # also true if one was looked for and not found
         self.reserve: tuple[tuple[int, ...], ...] = ()
         self.floor = 0.0  # a lower bound that the incumbent's search proved
+        # What bounds on the margin have said of all sets of a size: ruled out up to here, and not from here on.
+        self.clear, self.open = 0, math.inf
         self.note = ""
 
     def run(self) -> Proposal:
@@ -141,7 +146,7 @@ class _Search:
             size = done + 1
             proof.problem.proved(proof.cheapest[size])
             if not self.has_incumbent and not self._incumbent_can_wait(size):
-                if not proof.hits and self._bounds_margin and proof.stays_clear((), proof.edits, proof.largest_size):
+                if not proof.hits and self._bounds_margin and self._all_stay_clear():
                     return Proposal(exhausted=True)
                 if self._proved_early(size):
                     done = size
@@ -272,7 +277,21 @@ class _Search:
         # Larger sets cost no less than the incumbent, so they need not be ruled out.
         first = int(np.searchsorted(self.proof.cheapest, self.proof.limit(strict=True)))
         open_size = min(max(first, done + 1), self.proof.largest_size + 1)
-        return _last(lambda size: self.proof.stays_clear((), self.proof.edits, size), done, open_size)
+        return _last(self._stays_clear, done, open_size)
+
+    def _all_stay_clear(self) -> bool:
+        """Whether a bound on the margin rules out all sets; small ones, which are quickly bounded, are asked for first."""
+        largest = self.proof.largest_size
+        return self._stays_clear(min(FEW, largest)) and self._stays_clear(largest)
+
+    def _stays_clear(self, size: int) -> bool:
+        """Whether a bound on the margin rules out all sets of at most this size; each is asked for only once."""
+        if self.clear < size < self.open:
+            if self.proof.stays_clear((), self.proof.edits, size):
+                self.clear = size
+            else:
+                self.open = size
+        return size <= self.clear
 
     def _rule_out_all(self) -> bool:
         """Try to rule out the sets of all sizes at once, with half of the budget that is left; whether it worked."""
@@ -317,9 +336,12 @@ class _Search:
 
 
 def _last(holds: Callable[[int], bool], first: int, end: int) -> int:
-    """The largest size below ``end`` that ``holds``, as ``first`` does: in growing steps, then by bisection."""
+    """The largest size below ``end`` that ``holds``, as ``first`` does: in growing steps, then by bisection.
+
+    Of a large one an eighth may be missing: a bound on so many edits takes long, and says little more.
+    """
     step = 1
-    while end - first > 1:
+    while end - first > (1 if first < LARGE else first // 8):
         size = min(first + step, (first + end) // 2)
         if holds(size):
             first, step = size, 2 * step

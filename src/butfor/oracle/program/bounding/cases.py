@@ -80,6 +80,9 @@ __all__ = ["bound", "set_status"]
 MOST_SUBSETS = 64
 MOST_NUMBERS = 16
 
+# An entry of a softmax, which is bounded by bisection, takes as long as so many of a sum.
+SOFTMAX_WORK = 10
+
 
 @kernel
 def set_status(t: Any, edit: int, status: int) -> None:
@@ -251,7 +254,8 @@ def _run(t: Any, f: Any, work: Any, unit: int, case: Any, wide: bool) -> None:
             row(t, f, work, step, number, owner, wide, case.level, case.most > 0)
             continue
         list_entries(t, step, number, case.counted)
-        t[WORKED] += width * (1 + t[SURE_COUNT] + t[MAYBE_COUNT])
+        entries = 1 + t[SURE_COUNT] + t[MAYBE_COUNT]
+        t[WORKED] += width * entries * (SOFTMAX_WORK if t[t[CODE] + step] == SOFTMAX else 1)
         most = capacity(t, at, case) if wide else 0
         if t[t[CODE] + step] <= SHARE:
             if wide and case.most == 0:
