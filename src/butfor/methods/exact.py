@@ -280,7 +280,7 @@ class _Search:
         return _last(self._stays_clear, done, open_size)
 
     def _all_stay_clear(self) -> bool:
-        """Whether a bound on the margin rules out all sets; small ones, which are quickly bounded, are asked for first."""
+        """Whether a bound on the margin rules out all sets; small ones are asked for first, which takes little time."""
         largest = self.proof.largest_size
         return self._stays_clear(min(FEW, largest)) and self._stays_clear(largest)
 
