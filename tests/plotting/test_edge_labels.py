@@ -106,6 +106,6 @@ def test_in_a_typed_graph_the_relations_that_have_it() -> None:
     relations = ("user", "buys", "item"), ("user", "sees", "item")
     edits = (Deletion(0, 0, relations[0]), Deletion(1, 0, relations[1]))
     figure = replace(result, after=result.before, edits=edits).plot(edge_labels="amount")
-    assert sorted(words(figure, "edge-label")) == ["6", "7", "buys 5", "sees"]  # all of so small a graph
+    assert sorted(words(figure, "edge-label")) == ["6", "buys 5", "sees"]  # all of so small a neighbourhood
     with pytest.raises(InputError, match="no attribute of any relation"):
         result.plot(edge_labels="price")

@@ -109,7 +109,7 @@ def test_a_molecule_is_drawn_as_one() -> None:
     model, data = GraphModel().eval(), nitromethane()
     result = butfor.explain(model, data)
     edits = (Deletion(0, 1), Addition(2, 3))
-    found = {"status": Status.FOUND, "after": result.before, "cost": 2.0, "lower_bound": 1.0}
+    found = {"status": Status.FOUND, "after": result.before, "cost": 2.0, "lower_bound": 1.0, "note": ""}
     edited = replace(result, edits=edits, names=((0, "C0"), (1, "N1")), **found)
     for figure in (edited.plot(), reread(edited).plot(data, model)):
         assert texts(figure) == [str(edited), edited.verdict]

@@ -280,9 +280,9 @@ class _Search:
         return _last(self._stays_clear, done, open_size)
 
     def _all_stay_clear(self) -> bool:
-        """Whether a bound on the margin rules out all sets; small ones are asked for first, which takes little time."""
+        """Whether a bound on the margin rules out all sets; first of the small ones, where that takes less time."""
         largest = self.proof.largest_size
-        return self._stays_clear(min(FEW, largest)) and self._stays_clear(largest)
+        return (not self.proof.has_sieve or self._stays_clear(min(FEW, largest))) and self._stays_clear(largest)
 
     def _stays_clear(self, size: int) -> bool:
         """Whether a bound on the margin rules out all sets of at most this size; each is asked for only once."""

@@ -46,6 +46,7 @@ ROW_WISE = (
     *(nn.ReLU, nn.LeakyReLU, nn.PReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid),
     *(nn.Sequential, nn.ModuleList, gnn.MLP, gnn.BatchNorm),
     *(gnn.aggr.SumAggregation, gnn.aggr.MeanAggregation, gnn.aggr.MaxAggregation, gnn.aggr.MinAggregation),
+    gnn.aggr.MulAggregation,
 )
 
 # Functions and methods of tensors, by name, of one or several arguments with the same rows.
