@@ -127,7 +127,8 @@ def test_a_row_that_one_edit_empties(monkeypatch: pytest.MonkeyPatch) -> None:
     bounding, pairs, every = bounding_of(case)
     truth = margins(case, subsets(range(3), range(2)), pairs, every)
     assert sorted(truth) == [0.0, 1.0, 1.0, 2.0]
-    assert bounding.least_margin((), np.arange(3), 1) == pytest.approx(0.0, abs=1e-3)
+    # With the room that is left for rounding.
+    assert -0.01 < bounding.least_margin((), np.arange(3), 1) <= 0.0
 
 
 class Between(nn.Module):
