@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
-from torch_geometric.nn import GCN
+from torch_geometric.nn import GCN, GraphSAGE
 
 import butfor
 from butfor.methods.exact import Tuning
@@ -164,6 +164,17 @@ def test_budget_that_ends_with_the_first_size() -> None:
     result = butfor.explain(model, data, 0, butfor.Exact(), budget=Budget(limit))
     assert not result.found
     assert result.evaluations <= limit
+
+
+def test_no_bound_spends_more_than_is_left() -> None:
+    """One bound on all sets of a wide model costs several evaluations."""
+    torch.manual_seed(0)
+    ends = torch.tensor([(0, 1), *((1, leaf) for leaf in range(2, 12)), (2, 3), (4, 12)]).T
+    data = Data(x=torch.randn(13, 8), edge_index=torch.cat([ends, ends.flip(0)], dim=1))
+    model = GraphSAGE(8, 32, 2, 3).eval()
+    for limit in (98, 99, 100):
+        result = butfor.explain(model, data, 0, butfor.Exact(tuning=ALWAYS), budget=Budget(limit))
+        assert result.evaluations <= limit
 
 
 def nearly_equal(seed: int, size: float, layers: int) -> tuple[GCN, Data]:

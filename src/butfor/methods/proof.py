@@ -221,7 +221,8 @@ class Proof:
         while not self.meter.spent:
             left, began = self.meter.left, time.monotonic()
             sieved = sieve.next(most if left is None else min(left, most))
-            self.meter.count(sieved.spent)
+            # The last bound may have cost more than was left.
+            self.meter.count(sieved.spent if left is None else min(sieved.spent, left))
             if self.meter.seconds_left is None:
                 # By number alone: what is found must not depend on how busy the machine is.
                 most = min(2 * most, MOST_BOUNDED)

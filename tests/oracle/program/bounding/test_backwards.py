@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 from torch_geometric import nn as pyg
+from torch_geometric.data import Data
 
 import butfor
 from butfor.oracle import registry
@@ -27,10 +27,7 @@ from families import (
     subsets,
     undirected_case,
 )
-from program_cases import CLASSES, WIDTH
-
-if TYPE_CHECKING:
-    from program_cases import ProgramCase
+from program_cases import CLASSES, WIDTH, ProgramCase
 
 # The target has one neighbour, a hub with eight others, two of which have one more: too many edits for subsets.
 HUB = [(0, 1), *((1, leaf) for leaf in range(2, 10)), (2, 3), (4, 10)]
@@ -109,6 +106,29 @@ class Straight(nn.Module):
 def test_rows_that_may_be_empty(aggregation: str) -> None:
     for seed in range(8):
         check_bounds(undirected_case(Straight(aggregation, seed), SPOKES, seed), seed, most_free=len(SPOKES))
+
+
+class Below(nn.Module):
+    """The largest numbers of those that a node hears of, added up, with their sign turned."""
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        index = edge_index[1][:, None].expand(-1, x.size(1))
+        most = torch.zeros_like(x).scatter_reduce(0, index, x[edge_index[0]], "amax", include_self=False)
+        return most @ -torch.ones(x.size(1), 2, dtype=x.dtype) * torch.tensor([1.0, 0.0])
+
+
+def test_a_row_that_one_edit_empties(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty row has 0 in both columns, and each edge that may be added has 0 in only one of them."""
+    monkeypatch.setattr(sieve, "_subsets", lambda units, most: np.ones_like(units.begin))
+    x = torch.tensor([[0.0, 0], [-1, -1], [-1, -1], [-1, -1], [0, -5], [-5, 0]]).double()
+    data = Data(x=x, edge_index=torch.tensor([[1, 2, 3], [0, 0, 0]]))
+    space = butfor.EditSpace(groups=[[(1, 0), (2, 0), (3, 0)]], add=[(4, 0), (5, 0)])
+    case = ProgramCase(Below, data, True, 0, space)
+    bounding, pairs, every = bounding_of(case)
+    truth = margins(case, subsets(range(3), range(2)), pairs, every)
+    assert sorted(truth) == [0.0, 1.0, 1.0, 2.0]
+    # With the room that is left for rounding.
+    assert -0.01 < bounding.least_margin((), np.arange(3), 1) <= 0.0
 
 
 class Between(nn.Module):
