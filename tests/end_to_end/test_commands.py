@@ -50,9 +50,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.savez(place / "graph.npz", **ring(40))
     papers = ring(1200)
     source, target = papers["edge_index"][:, :1200]
-    polars.DataFrame({"source": source, "target": target}).write_parquet(place / "edges.parquet")
+    edges = polars.DataFrame({"source": source, "target": target})
+    edges.write_parquet(place / "edges.parquet")
+    edges.write_csv(place / "edges.csv")
     columns = {"id": np.arange(1200), "first": papers["x"][:, 0], "second": papers["x"][:, 1], "label": papers["y"]}
-    polars.DataFrame(columns).write_parquet(place / "nodes.parquet")
+    nodes = polars.DataFrame(columns)
+    nodes.write_parquet(place / "nodes.parquet")
+    nodes.write_csv(place / "nodes.csv")
     mine = ["train", str(place / "graph.npz"), "--epochs", "20", "--quiet", "--out", str(place / "runs" / "mine")]
     assert main(mine) == 0
     checkpoint = str(place / "runs" / "tree-cycles")
@@ -64,13 +68,20 @@ def shown(words: list[str]) -> str:
     return " ".join(words)
 
 
+def is_run(document: Path) -> bool:
+    """The page of all commands has the examples of their help texts, which are about files of one's own."""
+    return document.name != "command-line.md" or document.parent.name != "reference"
+
+
 @pytest.mark.parametrize("words", all_commands("butfor"), ids=shown)
 def test_butfor_understands_every_command(words: list[str]) -> None:
     app.parse_args(words[1:], exit_on_error=False, print_error=False)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("document", [d for d in DOCUMENTS if any(w[0] == "butfor" for w in commands(d))], ids=str)
+@pytest.mark.parametrize(
+    "document", [d for d in DOCUMENTS if is_run(d) and any(w[0] == "butfor" for w in commands(d))], ids=str
+)
 def test_commands_of_a_document_run_one_after_the_other(
     document: Path, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

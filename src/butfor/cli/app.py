@@ -35,7 +35,7 @@ COMMANDS: dict[str, _Command] = {
         "Write a graph to a folder that is opened without being read, however large it is.",
         (
             "butfor convert edges.parquet --node-table nodes.parquet --out papers",
-            "butfor convert edges.csv --node-table nodes.csv --undirected --memory 500MB --out papers",
+            "butfor convert edges.csv --node-table nodes.csv --undirected --memory 500MB --out accounts",
         ),
     ),
     "train": _Command(
