@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import threading
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
@@ -43,6 +46,22 @@ def test_work_is_done_in_other_processes_of_which_none_is_left() -> None:
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals cannot be blocked here")
+def test_not_even_the_first_process_hears_ctrl_c() -> None:
+    """In a new interpreter, where the trackers of multiprocessing have yet to start."""
+    code = (
+        "import signal\n"
+        "from butfor.executors import Processes\n"
+        "from butfor.executors.run import run\n"
+        "def blocked(items):\n"
+        "    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())\n"
+        "print([deaf for _, deaf in run(Processes(1), blocked, [[1], [2]])])\n"
+        "print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[True, True]\nFalse\n", "")
 
 
 def test_whoever_stops_early_stops_the_workers() -> None:
