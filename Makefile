@@ -45,7 +45,7 @@ slow: $(STAMP)
 # The oldest packages that are allowed, in an environment of their own. They deprecate parts of each other.
 oldest:
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt '.[dev]'
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt '.[test]'
 	.venv-oldest/bin/python -m pytest -m 'not slow' -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning $(OLDEST_TESTS)
 
 # The sdist, and the wheel that is built from it.
