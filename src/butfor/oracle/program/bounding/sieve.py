@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mmap import mmap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -78,7 +79,7 @@ class Bounding:
             out, row = step.inputs[0], int(step.source[row])
         layout, units = units_of(out, row, present, edit_of, num_edits, changes)
         self.every, self.hops = every, _hops(units, num_edits)
-        self.work = np.empty((NUM_WORK, len(layout.start)))
+        self.work = _untouched(NUM_WORK, len(layout.start))
         self.work[BASE], self.work[SLOPE] = layout.start, 0.0
         deletes = np.ones(num_edits, dtype=bool)
         deletes[edit_of[(edit_of >= 0) & ~present]] = False
@@ -156,6 +157,11 @@ class ProgramSieve(Sieve):
             int(found.numbers[SPENT]),
             bool(one.t[tables.DONE]),
         )
+
+
+def _untouched(rows: int, columns: int) -> NDArray[np.float64]:
+    """Room of which little will be touched: for so much, NumPy would ask for huge pages, which are filled as wholes."""
+    return np.frombuffer(mmap(-1, max(8 * rows * columns, 1))).reshape(rows, columns)
 
 
 def _hops(units: Units, num_edits: int) -> NDArray[np.int64]:
