@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from butfor.edits.edits import Edits
+    from butfor.oracle.program.layout import Layout
     from butfor.oracle.program.program import Program
 
     Floats = NDArray[np.floating[Any]]
@@ -35,7 +36,8 @@ class _Soft:
         self.edit = np.repeat(np.arange(len(edits)), np.diff(edited.change_pointers))
         self.at = flat.start[edited.of] + edited.rows * flat.width[edited.of] + edited.features
         self.step = edited.values - layout.start[self.at]
-        self._state, self._slopes = layout.soft_state(), np.empty(len(layout.start))
+        self._state, self._slopes = layout.soft_state(), np.zeros(len(layout.start))
+        self._read = _read(layout)
         self._last: tuple[tuple[Floats, Floats], Floats] | None = None
         output = layout.output
         self.output = slice(
@@ -72,7 +74,7 @@ class _Soft:
 
         values, columns = self.forward(weights, degrees)
         slopes, found = self._slopes, np.zeros_like(columns)
-        slopes.fill(0.0)
+        slopes[self._read] = 0.0
         slopes[self.output] = of_scores
         backward(self.layout.flat, values, slopes, columns, found)
         of_weights, of_degrees = np.zeros((2, len(weights)))
@@ -81,6 +83,19 @@ class _Soft:
         if len(self.at):
             np.add.at(of_weights, self.edit, -slopes[self.at] * self.step)
         return of_weights, of_degrees
+
+
+def _read(layout: Layout) -> NDArray[np.int64]:
+    """Where all numbers are whose slopes are read: those of rows that can change and the target needs."""
+    flat = layout.flat
+    changing = np.flatnonzero(flat.first >= 0)
+    of = np.repeat(changing, flat.rows[changing])
+    rows = np.concatenate([np.arange(count) for count in flat.rows[changing]])
+    needed = flat.needed[flat.first[of] + rows]
+    of, rows = of[needed], rows[needed]
+    begins, widths = flat.start[of] + rows * flat.width[of], flat.width[of]
+    places: NDArray[np.int64] = np.arange(widths.sum()) + np.repeat(begins - np.cumsum(widths) + widths, widths)
+    return places
 
 
 class ProgramRelaxation(Relaxation):

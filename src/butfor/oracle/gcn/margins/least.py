@@ -55,13 +55,13 @@ from butfor.oracle.gcn.margins.budget import pair_bound
 from butfor.oracle.gcn.margins.scales import count_hits, fill_degrees, fill_scales
 from butfor.oracle.gcn.margins.senders import fill_sender
 from butfor.oracle.gcn.margins.workspace import allocate
+from butfor.oracle.gcn.stack import Margins
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from butfor.oracle.gcn.layout import ReceptiveField
     from butfor.oracle.gcn.margins.workspace import Workspace
-    from butfor.oracle.gcn.stack import Margins
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -120,6 +120,12 @@ def _at_target(field: ReceptiveField, free: NDArray[np.bool_], weight: Floats, m
     return count
 
 
+@step
+def _without(margins: Margins, dropped: NDArray[np.bool_]) -> Any:
+    """The margins of all other pairs."""
+    return Margins(margins.coefs[~dropped], margins.constant[~dropped], margins.bias, margins.relu)
+
+
 @jit
 def least_margin(
     field: ReceptiveField,
@@ -145,11 +151,24 @@ def least_margin(
     _bound(field, margins, free, more, enumerated, work, out)
     whole = _combine(out, every)
     count = _at_target(field, free, work.weight, mine)
-    if whole > enough or count == 0:
+    if whole > enough or count == 0 or branches == 0:
         return whole
-    # Each edit at the target is kept or made, one after the other: the least of all branches is a bound as well.
+    least = np.inf
+    if every:
+        # A pair that stays clear in all of the family does so in each of its branches.
+        for p in range(pairs):
+            least = min(least, out[p]) if out[p] > enough else least
+        margins = _without(margins, out > enough)
+        out = out[: len(margins.coefs)]
+    # Each edit at the target is kept or made, one after the other: the least of all branches is a bound as well. The
+    # branch in which all are kept comes first: if that is not clear, there is nothing to be had.
     left, weight, made = free.copy(), work.weight.copy(), np.zeros(count, np.bool_)
-    least, depth, used, back = np.inf, 0, 0, False
+    left[mine[:count]] = False
+    _bound(field, margins, left, more, enumerated, work, out)
+    if not _combine(out, every) > enough:
+        return whole
+    left[mine[:count]] = True
+    depth, used, back = 0, 0, False
     while True:
         if back:
             # From an edit that was kept to the same one made, or further up.

@@ -6,8 +6,9 @@ from typing import Any
 
 from butfor.oracle.program.bounding.backwards import tighten
 from butfor.oracle.program.bounding.capacity import capacity
+from butfor.oracle.program.bounding.entries import FREE, MADE, Case, given_row, list_entries
 from butfor.oracle.program.bounding.extremes import extremes
-from butfor.oracle.program.bounding.reductions import FREE, MADE, Case, given_row, keep_falls, list_entries, sums
+from butfor.oracle.program.bounding.reductions import keep_falls, sums
 from butfor.oracle.program.bounding.rows import (
     BASE,
     BASE_HIGH,
@@ -80,7 +81,7 @@ __all__ = ["bound", "set_status"]
 MOST_SUBSETS = 64
 MOST_NUMBERS = 16
 
-# An entry of a softmax, which is bounded by bisection, takes as long as so many of a sum.
+# An entry of a softmax, which is bounded in several steps, takes as long as so many of a sum.
 SOFTMAX_WORK = 10
 
 
@@ -188,12 +189,16 @@ def _compute(t: Any, f: Any, work: Any, unit: int, counted: bool, size: int, mos
 
 @kernel
 def _counts(t: Any, unit: int) -> bool:
-    """Whether a unit counts entries, as for a mean, or weighs them: then it says much how many are gone."""
+    """Whether a unit counts entries, as for a mean, or weighs them: then it says much how many are gone.
+
+    Not where an exact unit weighs them: with more edits the ends of a weighted mean only move apart, so that one case
+    for many numbers of edits says what all of them do.
+    """
     for at in range(t[t[BEGIN] + unit], t[t[END] + unit]):
         step = t[t[STEP] + at]
         if t[t[KIND] + step] == REDUCE:
             counts = t[t[CODE] + step] <= SHARE and t[t[WIDTH] + t[t[OUT] + step]] == 1
-            if counts or t[t[CODE] + step] == SOFTMAX:
+            if counts or (t[t[CODE] + step] == SOFTMAX and t[t[EXACT] + unit] == 0):
                 return True
     return False
 

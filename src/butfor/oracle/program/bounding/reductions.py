@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from butfor.oracle.program.bounding.intervals import product
-from butfor.oracle.program.bounding.rows import (
-    BASE,
-    BASE_HIGH,
-    FALLS,
-    HIGH,
-    LOW,
-    USUAL_HIGH,
-    USUAL_LOW,
-    read,
-)
+from butfor.oracle.program.bounding.entries import ends, is_there, list_rows, listed, usual_ends, wide_ends
+from butfor.oracle.program.bounding.rows import BASE, BASE_HIGH, FALLS, HIGH, LOW, USUAL_HIGH, USUAL_LOW, read
 from butfor.oracle.program.bounding.selection import largest, smallest_of_some
 from butfor.oracle.program.bounding.tables import (
     ARITY,
-    CHOSEN,
-    COLUMN,
-    EDIT_OF,
     EFFECT,
+    ENTRY_AT,
+    ENTRY_GIVEN,
+    ENTRY_ROWS,
+    ENTRY_SLOT,
     FALL,
-    GIVEN,
     INPUT,
     KEPT_FALLS,
     MAYBE,
     MAYBE_COUNT,
     OPEN_COUNT,
     OUT,
-    PRESENT,
-    SLOT,
     START,
-    STATUS,
     STRIDE,
     SURE,
     SURE_COUNT,
@@ -44,107 +32,9 @@ from butfor.oracle.program.bounding.tables import (
     begin,
     place,
 )
-from butfor.oracle.program.kernels.flat import ARRIVAL, ARRIVING, EDGE, SOURCE, VISIT, called, kernel
+from butfor.oracle.program.kernels.flat import ARRIVAL, ARRIVING, SOURCE, VISIT, called, kernel
 
-__all__ = [
-    "FREE",
-    "KEPT",
-    "MADE",
-    "Case",
-    "ends",
-    "factor",
-    "given_row",
-    "increments",
-    "is_there",
-    "keep_falls",
-    "list_entries",
-    "sums",
-]
-
-# The status of an edit. `KEPT` is an excluded one: what it would change is kept as it is.
-FREE, MADE, KEPT = range(3)
-
-
-class Case(NamedTuple):
-    """Which of an owner's free edits are made; if not ``counted``, they are those marked in `CHOSEN`.
-
-    Attributes:
-        counted: whether only the number of edits is known, not which they are.
-        least, most: the number of edits; both are the same unless the case is a range.
-        level: the level at which hulls of other owners' rows are read.
-        budget: how many free edits are made in all, at most.
-    """
-
-    counted: bool
-    least: int
-    most: int
-    level: int
-    budget: int
-
-
-@kernel
-def list_entries(t: Any, step: int, row: int, counted: bool) -> None:
-    """List the entries of a row that are sure to be there in this case, and those that may be."""
-    table, arriving, arrival = t[t[TABLE] :], place(t, step, ARRIVING), place(t, step, ARRIVAL)
-    edges = place(t, step, EDGE)
-    sure = maybe = 0
-    for k in range(table[arriving + row], table[arriving + row + 1]):
-        entry = table[arrival + k]
-        column = table[edges + entry]
-        there, edit = True, -1
-        if column >= 0:
-            there, edit = t[t[PRESENT] + column] != 0, t[t[EDIT_OF] + column]
-        if edit >= 0:
-            if t[t[STATUS] + edit] == FREE and counted:
-                t[t[MAYBE] + maybe] = entry
-                maybe += 1
-                continue
-            if t[t[STATUS] + edit] == MADE or (t[t[STATUS] + edit] == FREE and t[t[CHOSEN] + edit] != 0):
-                there = not there
-        if there:
-            t[t[SURE] + sure] = entry
-            sure += 1
-    t[SURE_COUNT], t[MAYBE_COUNT] = sure, maybe
-
-
-@kernel
-def is_there(t: Any, step: int, entry: int) -> bool:
-    """Whether an entry that an edit toggles is there before any edit."""
-    return t[t[PRESENT] + t[t[TABLE] + place(t, step, EDGE) + entry]] != 0
-
-
-@kernel
-def ends(
-    t: Any, f: Any, work: Any, step: int, entry: int, c: int, owner: int, wide: bool, level: int
-) -> tuple[float, float]:
-    """The interval of what an entry brings in a column, if it is there."""
-    a, table = t[t[INPUT] + 3 * step], t[t[TABLE] :]
-    given = t[t[GIVEN] + place(t, step, VISIT) + entry]
-    if wide and given >= 0:
-        at, width = given_row(given, level, t[t[WIDTH] + a]) + c, t[t[WIDTH] + a]
-        return f[at], f[at + width]
-    source = table[place(t, step, SOURCE) + entry]
-    low, high = read(t, a, source, owner, wide, level)
-    i = t[t[START] + a] + source * t[t[STRIDE] + a] + c
-    if t[t[ARITY] + step] == 1:
-        return work[low, i], work[high, i]
-    first, last = factor(t, work, step, entry, c, owner, wide, level)
-    return product(work[low, i], work[high, i], first, last)
-
-
-@kernel
-def given_row(given: int, level: int, width: int) -> int:
-    """Where the lower ends of a hull begin that holds if the entry is there; the upper ends are behind them."""
-    return given + 2 * (level - 1) * width
-
-
-@kernel
-def factor(t: Any, work: Any, step: int, entry: int, c: int, owner: int, wide: bool, level: int) -> tuple[float, float]:
-    """The interval of an entry's factor in a sum, or of its score in a softmax."""
-    b, m = t[t[INPUT] + 3 * step + 1], t[t[COLUMN] + 3 * step + 1]
-    low, high = read(t, b, entry, owner, wide, level)
-    j = t[t[START] + b] + entry * t[t[STRIDE] + b] + (c if m < 0 else t[t[TABLE] + m + c])
-    return work[low, j], work[high, j]
+__all__ = ["increments", "keep_falls", "sums"]
 
 
 @called
@@ -164,6 +54,8 @@ def sums(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool,
             least[c], most[c] = work[USUAL_LOW, o + c], work[USUAL_HIGH, o + c]
     else:
         _usual_sums(t, f, work, step, row, owner, least, most)
+    if t[MAYBE_COUNT] > 0 and not again:
+        list_rows(t, step, owner, wide, case.level)
     for c in range(width):
         x, y = least[c], most[c]
         if wide and capacity > 0:
@@ -291,21 +183,28 @@ def _with_toggled(
     t: Any, f: Any, work: Any, step: int, c: int, owner: int, wide: bool, case: Any, x: float, y: float
 ) -> tuple[float, float]:
     """The ends of a sum, from those without free edits of the owner, in a case that is only a number of edits."""
+    width, single = t[t[WIDTH] + t[t[OUT] + step]], t[t[ARITY] + step] == 1
+    effects, sure, number = f[t[EFFECT] :], t[SURE_COUNT], t[OPEN_COUNT]
+    at, rows, given, slots = t[t[ENTRY_AT] :], t[t[ENTRY_ROWS] :], t[t[ENTRY_GIVEN] :], t[t[ENTRY_SLOT] :]
     for upwards in (False, True):
-        for k in range(t[OPEN_COUNT]):
-            f[t[EFFECT] + k] = 0.0
-        for k in range(t[MAYBE_COUNT]):
-            entry = t[t[MAYBE] + k]
-            there = is_there(t, step, entry)
-            first, last = ends(t, f, work, step, entry, c, owner, wide and not there, case.level)
-            slot = t[t[SLOT] + t[t[EDIT_OF] + t[t[TABLE] + place(t, step, EDGE) + entry]]]
+        for k in range(number):
+            effects[k] = 0.0
+        for k in range(sure, sure + t[MAYBE_COUNT]):
+            slot, there = slots[k], slots[k] >= 0
+            if not single:
+                first, last = ends(t, f, work, step, listed(t, k), c, owner, wide and not there, case.level)
+            elif there or not wide:
+                first, last = usual_ends(work, at, rows, k, c)
+            else:
+                first, last = wide_ends(f, work, at, rows, given, k, c, width)
             brought = last if upwards else first
             effect = -brought if there else brought
             # Only smallest effects are looked for, so for the upper end the signs are turned.
-            f[t[EFFECT] + slot] += -effect if upwards else effect
-            if np.isnan(f[t[EFFECT] + slot]):
-                f[t[EFFECT] + slot] = -np.inf
-        changed = smallest_of_some(f[t[EFFECT] :], t[OPEN_COUNT], case.least, case.most)
+            slot = slot if there else -1 - slot
+            effects[slot] += -effect if upwards else effect
+            if np.isnan(effects[slot]):
+                effects[slot] = -np.inf
+        changed = smallest_of_some(effects, number, case.least, case.most)
         if upwards:
             y -= changed
         else:

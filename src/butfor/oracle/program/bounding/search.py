@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from butfor.oracle.program.bounding.cases import bound, set_status
-from butfor.oracle.program.bounding.reductions import FREE, KEPT, MADE
+from butfor.oracle.program.bounding.entries import FREE, KEPT, MADE
 from butfor.oracle.program.bounding.rows import BASE, BASE_HIGH, HULL_HIGH, HULL_LOW, LEVELS
 from butfor.oracle.program.bounding.tables import (
     CHEAPEST,

@@ -38,7 +38,7 @@ FEWER_SUBSETS = 16
 # Losses of maxima that are listed at once, at most: limits the memory.
 MOST_LOSSES = 2_000_000
 
-# The status of an edit, as in `reductions.py`; `KEPT` is an excluded one.
+# The status of an edit, as in `entries.py`; `KEPT` is an excluded one.
 FREE, MADE, KEPT = range(3)
 
 
@@ -304,7 +304,9 @@ def _packed(
         (tables.LOSS_COLUMN, np.zeros(losses)), (tables.LOSS_ENTRY, np.zeros(losses)),
         (tables.LOSS_SLOT, np.zeros(losses)), (tables.CHOSEN, np.zeros(edits)),
         (tables.SLOT, np.full(edits, -1)), (tables.OPEN, np.zeros(owned)), (tables.SURE, np.zeros(entries)),
-        (tables.MAYBE, np.zeros(entries)), (tables.SUBSET, np.zeros(owned)), (tables.ORDER, np.zeros(edits)),
+        (tables.MAYBE, np.zeros(entries)), (tables.ENTRY_AT, np.zeros(entries)),
+        (tables.ENTRY_ROWS, np.zeros(4 * entries)), (tables.ENTRY_GIVEN, np.zeros(entries)),
+        (tables.ENTRY_SLOT, np.zeros(entries)), (tables.SUBSET, np.zeros(owned)), (tables.ORDER, np.zeros(edits)),
         (tables.PICKED, np.zeros(edits + 2)), (tables.FREE_FROM, np.zeros(edits + 2)),
         (tables.NEXT, np.zeros(edits + 2)), (tables.LIVE, np.full(count, -1)), (tables.QUEUE, np.zeros(count)),
     ):  # fmt: skip
