@@ -193,9 +193,10 @@ class GCNOracle(ExtendingOracle):
         is_free = np.zeros(len(edits), dtype=bool)
         is_free[free] = True
         gone = np.array(removed, dtype=np.int64)
+        suspect = self._suspects.setdefault(edits, np.zeros(len(edits), dtype=bool))
         bound = least_margin(
             self._double_field(edits), margins, gone, is_free, more, every, enough,
-            self.enumerated, min(self.branches, self.max_work // work),
+            self.enumerated, min(self.branches, self.max_work // work), suspect,
         )  # fmt: skip
         return float(bound)
 
@@ -203,6 +204,11 @@ class GCNOracle(ExtendingOracle):
         # Where a node may lose its last weight its scale falls from infinity to zero, and what is no number has no
         # bounds.
         return edits.only_deletes and bool((field.incoming.loop > 0).all() and np.isfinite(field.first).all())
+
+    @cached_property
+    def _suspects(self) -> WeakKeyDictionary[Edits, NDArray[np.bool_]]:
+        """For each target, the edits at it that were made in the last branch whose margin was not clear of the goal."""
+        return WeakKeyDictionary()
 
     @cached_property
     def _fields(self) -> WeakKeyDictionary[Edits, ReceptiveField]:

@@ -137,11 +137,14 @@ def least_margin(
     enough: float,
     enumerated: int,
     branches: int,
+    suspect: NDArray[np.bool_],
 ) -> Any:
     """The least margin after ``removed`` and at most ``more`` of the free edits.
 
     It is that of the pair with the least, or if not ``every`` the largest. Up to ``branches`` branches are followed at
-    the target as long as it may exceed ``enough``, and tables try up to ``enumerated`` sets one by one.
+    the target as long as it may exceed ``enough``, and tables try up to ``enumerated`` sets one by one. The branch in
+    which just the ``suspect`` edits at the target are made comes first; if another one does not exceed ``enough``, that
+    is the suspect afterwards.
     """
     pairs, width = margins.coefs.shape
     work = allocate(field, pairs, width, len(free), more)
@@ -160,13 +163,19 @@ def least_margin(
             least = min(least, out[p]) if out[p] > enough else least
         margins = _without(margins, out > enough)
         out = out[: len(margins.coefs)]
-    # Each edit at the target is kept or made, one after the other: the least of all branches is a bound as well. The
-    # branch in which all are kept comes first: if that is not clear, there is nothing to be had.
+    # Each edit at the target is kept or made, one after the other: the least of all branches is a bound as well. A
+    # branch that was not clear for another number of edits comes first: it is hardly ever clear now.
     left, weight, made = free.copy(), work.weight.copy(), np.zeros(count, np.bool_)
-    left[mine[:count]] = False
-    _bound(field, margins, left, more, enumerated, work, out)
-    if not _combine(out, every) > enough:
-        return whole
+    used = 0
+    for i in range(count):
+        left[mine[i]] = False
+        if suspect[mine[i]]:
+            used += 1
+            _remove(field, mine[i], work.weight)
+    if used <= more:
+        _bound(field, margins, left, more - used, enumerated, work, out)
+        if not _combine(out, every) > enough:
+            return whole
     left[mine[:count]] = True
     depth, used, back = 0, 0, False
     while True:
@@ -182,6 +191,7 @@ def least_margin(
             made[depth - 1] = True
             used += 1
         elif depth == count:
+            suspect[mine[:count]] = made
             return whole
         else:
             left[mine[depth]] = False

@@ -82,7 +82,7 @@ MOST_SUBSETS = 64
 MOST_NUMBERS = 16
 
 # An entry of a softmax, which is bounded in several steps, takes as long as so many of a sum.
-SOFTMAX_WORK = 10
+SOFTMAX_WORK = 5
 
 
 @kernel
