@@ -8,7 +8,7 @@ from butfor.oracle.program.bounding.backwards import tighten
 from butfor.oracle.program.bounding.capacity import capacity
 from butfor.oracle.program.bounding.entries import FREE, MADE, Case, given_row, list_entries
 from butfor.oracle.program.bounding.extremes import extremes
-from butfor.oracle.program.bounding.reductions import keep_falls, sums
+from butfor.oracle.program.bounding.reductions import all_may_change, keep_falls, sums
 from butfor.oracle.program.bounding.rows import (
     BASE,
     BASE_HIGH,
@@ -41,6 +41,7 @@ from butfor.oracle.program.bounding.tables import (
     END,
     EXACT,
     EXPORTED,
+    FALLS_KEPT,
     FEATURES,
     FIRST,
     GIVEN_AT,
@@ -263,8 +264,10 @@ def _run(t: Any, f: Any, work: Any, unit: int, case: Any, wide: bool) -> None:
         t[WORKED] += width * entries * (SOFTMAX_WORK if t[t[CODE] + step] == SOFTMAX else 1)
         most = capacity(t, at, case) if wide else 0
         if t[t[CODE] + step] <= SHARE:
-            if wide and case.most == 0:
+            kept = t[FALLS_KEPT] + LEVELS * at + case.level - 1
+            if most > 0 and t[kept] != t[CLOCK] and not all_may_change(t, case, most):
                 keep_falls(t, f, work, step, number, owner, case.level)
+                t[kept] = t[CLOCK]
             sums(t, f, work, step, number, owner, wide, case, most)
         elif t[t[CODE] + step] == SOFTMAX:
             softmax(t, f, work, step, number, owner, wide, case, most)

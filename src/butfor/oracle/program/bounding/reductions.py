@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from butfor.oracle.program.bounding.entries import ends, is_there, list_rows, listed, usual_ends, wide_ends
+from butfor.oracle.program.bounding.entries import ends, given_row, is_there, list_rows, listed, usual_ends, wide_ends
 from butfor.oracle.program.bounding.rows import BASE, BASE_HIGH, FALLS, HIGH, LOW, USUAL_HIGH, USUAL_LOW, read
 from butfor.oracle.program.bounding.selection import largest, smallest_of_some
 from butfor.oracle.program.bounding.tables import (
@@ -17,6 +17,7 @@ from butfor.oracle.program.bounding.tables import (
     ENTRY_ROWS,
     ENTRY_SLOT,
     FALL,
+    GIVEN,
     INPUT,
     KEPT_FALLS,
     MAYBE,
@@ -34,7 +35,7 @@ from butfor.oracle.program.bounding.tables import (
 )
 from butfor.oracle.program.kernels.flat import ARRIVAL, ARRIVING, SOURCE, VISIT, called, kernel
 
-__all__ = ["increments", "keep_falls", "sums"]
+__all__ = ["all_may_change", "increments", "keep_falls", "sums"]
 
 
 @called
@@ -56,15 +57,61 @@ def sums(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool,
         _usual_sums(t, f, work, step, row, owner, least, most)
     if t[MAYBE_COUNT] > 0 and not again:
         list_rows(t, step, owner, wide, case.level)
+    apart = wide and capacity > 0 and not all_may_change(t, case, capacity)
+    if wide and capacity > 0 and not apart:
+        _change_all(t, f, work, step, owner, case.level, least, most)
     for c in range(width):
         x, y = least[c], most[c]
-        if wide and capacity > 0:
+        if apart:
             x -= _most_change(t, f, work, step, c, owner, case, capacity, False)
             y += _most_change(t, f, work, step, c, owner, case, capacity, True)
         if t[MAYBE_COUNT] > 0 and not again:
             x, y = _with_toggled(t, f, work, step, c, owner, wide, case, x, y)
         finite = np.isfinite(x) and np.isfinite(y) and x <= y
         least[c], most[c] = (x, y) if finite else (-np.inf, np.inf)
+
+
+@kernel
+def all_may_change(t: Any, case: Any, capacity: int) -> bool:
+    """Whether so many edits may be made that all entries may fall as far as they can: nothing has to be selected."""
+    return capacity >= case.level * (t[SURE_COUNT] + t[MAYBE_COUNT])
+
+
+@kernel
+def _change_all(t: Any, f: Any, work: Any, step: int, owner: int, level: int, least: Any, most: Any) -> None:
+    """Let all entries that are there fall, and rise, as far as they can; whole rows at a time, which is quicker."""
+    a, width = t[t[INPUT] + 3 * step], len(least)
+    for k in range(t[SURE_COUNT] + t[MAYBE_COUNT]):
+        entry = listed(t, k)
+        if k >= t[SURE_COUNT] and not is_there(t, step, entry):
+            continue
+        if t[t[ARITY] + step] != 1:
+            for c in range(width):
+                first, last = ends(t, f, work, step, entry, c, owner, False, 0)
+                low, high = ends(t, f, work, step, entry, c, owner, True, level)
+                least[c] -= _fall(first - low)
+                most[c] += _fall(high - last)
+            continue
+        source = t[t[TABLE] + place(t, step, SOURCE) + entry]
+        i, given = t[t[START] + a] + source * t[t[STRIDE] + a], t[t[GIVEN] + place(t, step, VISIT) + entry]
+        al, ah = read(t, a, source, owner, False, 0)
+        bl, bh = read(t, a, source, owner, True, level)
+        usual_low, usual_high = work[al, i : i + width], work[ah, i : i + width]
+        wide_low, wide_high = work[bl, i : i + width], work[bh, i : i + width]
+        if given >= 0:
+            at = given_row(given, level, width)
+            wide_low, wide_high = f[at : at + width], f[at + width : at + 2 * width]
+        for c in range(width):
+            least[c] -= _fall(usual_low[c] - wide_low[c])
+            most[c] += _fall(wide_high[c] - usual_high[c])
+
+
+@kernel
+def _fall(fall: float) -> float:
+    """By how much an entry falls; without limit if that is no number."""
+    if fall > 0.0:
+        return fall
+    return 0.0 if fall <= 0.0 else np.inf
 
 
 @kernel
@@ -142,28 +189,35 @@ def keep_falls(t: Any, f: Any, work: Any, step: int, row: int, owner: int, level
     """Keep the increments of each entry's falls and rises, where these are the same in all cases of the owner."""
     a, width, table = t[t[INPUT] + 3 * step], t[t[WIDTH] + t[t[OUT] + step]], t[t[TABLE] :]
     arriving, arrival = place(t, step, ARRIVING), place(t, step, ARRIVAL)
+    falls = f[t[FALL] : t[FALL] + levels]
     for k in range(table[arriving + row], table[arriving + row + 1]):
         entry = table[arrival + k]
         kept = t[t[KEPT_FALLS] + place(t, step, VISIT) + entry]
         if kept < 0:
             continue
-        i = t[t[START] + a] + table[place(t, step, SOURCE) + entry] * t[t[STRIDE] + a]
-        for upwards in range(2):
+        source = table[place(t, step, SOURCE) + entry]
+        i, given = t[t[START] + a] + source * t[t[STRIDE] + a], t[t[GIVEN] + place(t, step, VISIT) + entry]
+        down, up = kept + _falls_before(False, levels) * width, kept + _falls_before(True, levels) * width
+        for level in range(1, levels + 1):
+            low, high = read(t, a, source, owner, True, level)
+            least, most = work[low, i : i + width], work[high, i : i + width]
+            if given >= 0:
+                at = given_row(given, level, width)
+                least, most = f[at : at + width], f[at + width : at + 2 * width]
             for c in range(width):
-                falls = f[t[FALL] :]
+                f[down + (level - 1) * width + c] = _fall(work[BASE, i + c] - least[c])
+                f[up + (level - 1) * width + c] = _fall(most[c] - work[BASE_HIGH, i + c])
+        for first in (down, up):
+            for c in range(first, first + width):
                 before = 0.0
-                for level in range(1, levels + 1):
-                    least, most = ends(t, f, work, step, entry, c, owner, True, level)
-                    fall = most - work[BASE_HIGH, i + c] if upwards else work[BASE, i + c] - least
-                    before = max(before, fall) if fall < np.inf else np.inf
-                    falls[level - 1] = before
+                for level in range(levels):
+                    falls[level] = before = max(before, f[c + level * width])
                 known_falls = before < np.inf
                 if known_falls:
                     increments(falls, levels)
                 for level in range(levels):
                     # One edit may make an unknown entry fall without limit.
-                    at = kept + (_falls_before(upwards == 1, levels) + level) * width + c
-                    f[at] = falls[level] if known_falls else -np.inf
+                    f[c + level * width] = falls[level] if known_falls else -np.inf
 
 
 @kernel

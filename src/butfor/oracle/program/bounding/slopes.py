@@ -20,7 +20,7 @@ from butfor.oracle.program.bounding.entries import (
     usual_ends,
     wide_ends,
 )
-from butfor.oracle.program.bounding.reductions import increments
+from butfor.oracle.program.bounding.reductions import all_may_change, increments
 from butfor.oracle.program.bounding.rows import (
     BASE,
     EXTREME_HIGH,
@@ -98,6 +98,7 @@ def sums_back(
 ) -> float:
     """The least of a linear combination of sums; ``most`` is Q. What the owner's edits change is left to be added."""
     total, falling = 0.0, 0
+    at_once = most > 0 and all_may_change(t, case, most)
     for c in range(width):
         total += work[SLOPE, o + c] * beginning(t, f, work[BASE], step, row, c)
     for k in range(t[SURE_COUNT] + t[MAYBE_COUNT]):
@@ -111,7 +112,12 @@ def sums_back(
         if not there:
             continue
         total += usual
-        if most > 0:
+        if at_once:
+            fall = usual - _combined(t, f, work, step, entry, o, width, owner, True, case.level)
+            if not fall < np.inf:
+                return -np.inf
+            total -= max(fall, 0.0)
+        elif most > 0:
             falls, before = f[t[FALL] + falling :], 0.0
             for level in range(1, case.level + 1):
                 fall = usual - _combined(t, f, work, step, entry, o, width, owner, True, level)

@@ -80,7 +80,9 @@ WORKED = 105
 # and wide; where its wide ends are instead, if these are given (-1 if not); the slot of its edit, and if it is added,
 # -1 less the slot.
 ENTRY_AT, ENTRY_ROWS, ENTRY_GIVEN, ENTRY_SLOT = range(106, 110)
-NUM_NAMES = 110
+# When the falls of a row's entries were last kept, for each level.
+FALLS_KEPT = 110
+NUM_NAMES = 111
 
 # One more kind of step than `flat` has: features that edits set.
 FEATURES = 7
