@@ -24,6 +24,14 @@ from task_cases import CommonNeighbours, NodeModel
 from votes import Votes, both, path, voters
 
 
+@pytest.mark.parametrize("scores", [[2.0, 1.0, -1.0], [1.0, 3.0, 2.0], [0.5, 1.0, 1.0], [1.0, 1.0, 1.0], [1.0, -2.0]])
+@pytest.mark.parametrize("goal", [Goal(), Goal(wanted=1), Goal(wanted=0)])
+def test_the_slope_of_a_margin_is_its_derivative(goal: Goal, scores: list[float]) -> None:
+    leaf = torch.tensor([scores], dtype=torch.float64, requires_grad=True)
+    (truth,) = torch.autograd.grad(goal.margin(leaf, 0).sum(), leaf)
+    assert goal.slope(leaf.detach().numpy()[0], 0).tolist() == pytest.approx(truth[0].tolist())
+
+
 def test_scores_that_are_no_numbers_reach_no_goal() -> None:
     nothing = torch.tensor([[float("nan"), 1.0], [torch.inf, 0.0], [0.0, 1.0]])
     assert Goal().judge(nothing, 1)[1].tolist() == [False, False, False]

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from butfor.oracle.base import Relaxation
+    from butfor.oracle.relaxation import Relaxation
     from butfor.problem.problem import Answers, Problem
 
 __all__ = ["GRBCD", "PRBCD"]

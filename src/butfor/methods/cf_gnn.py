@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from butfor.oracle.base import Relaxation
+    from butfor.oracle.relaxation import Relaxation
     from butfor.problem.problem import Problem
 
 __all__ = ["CFGNN"]

@@ -291,18 +291,26 @@ class _Search:
             promise[list(state)] = margin - self._margins(self.problem.ask(undone), aim)
         return promise / edits.costs
 
-    def _blocks(self, state: Edits) -> list[Edits]:
-        """For each large node, the state with all of its edges deleted, and with none; not those at the target."""
+    @cached_property
+    def _edges_of_nodes(self) -> list[NDArray[np.bool_]]:
+        """For each large node, which edits delete its edges; not those at the target."""
         edits = self.problem.edits
         ends, edit = edits.deleted.ends, edits.deleted.edit
         outer = ~np.isin(ends, edits.neighbourhood.target_rows).any(axis=1) & self.relevant[edit]
         nodes, counts = np.unique(ends[outer], return_counts=True)
         nodes = nodes[counts > 1][np.argsort(-counts[counts > 1], kind="stable")][:BLOCKS]
-        made = set(state)
+        blocks = np.zeros((len(nodes), len(edits)), dtype=bool)
+        for block, node in zip(blocks, nodes, strict=True):
+            block[edit[outer & (ends == node).any(axis=1)]] = True
+        return list(blocks)
+
+    def _blocks(self, state: Edits) -> list[Edits]:
+        """For each large node, the state with all of its edges deleted, and with none."""
+        made = np.zeros(len(self.problem.edits), dtype=bool)
+        made[list(state)] = True
         sets: list[Edits] = []
-        for node in nodes:
-            block = set(edit[outer & (ends == node).any(axis=1)].tolist())
-            sets += [tuple(sorted(made | block)), tuple(sorted(made - block))]
+        for block in self._edges_of_nodes:
+            sets += [tuple(np.flatnonzero(mask).tolist()) for mask in (made | block, made & ~block)]
         return [chosen for chosen, allowed in zip(sets, self._permitted(sets), strict=True) if allowed]
 
     # What is allowed.

@@ -43,7 +43,7 @@ GROWTH = 16
 PROOF_SECONDS = 20.0
 
 # Sets of so few edits are bounded much more quickly than larger ones; from so many on a size need not be exact.
-FEW, LARGE = 3, 64
+FEW, LARGE = 2, 64
 
 # An oracle that answers about so many edit sets at once takes microseconds for each.
 QUICK_BATCH = 4096

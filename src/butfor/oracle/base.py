@@ -15,27 +15,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from butfor.edits.edits import Edits
+    from butfor.oracle.relaxation import Relaxation
 
-__all__ = ["Influence", "Oracle", "Relaxation", "Sieve", "Sieved"]
-
-
-class Relaxation(ABC):
-    """The model's scores for several targets as a smooth function of one weight per edit.
-
-    Weight 1 leaves everything as it is and 0 makes the edit: an edge is gone, or there, or a feature has its
-    new value. The weights of all targets lie in one vector; those of target ``i`` are ``pointers[i]`` to
-    ``pointers[i + 1]``.
-    """
-
-    pointers: NDArray[np.int64]
-
-    @abstractmethod
-    def logits(self, weights: Tensor, degrees: Tensor | None = None) -> Tensor:
-        """One row of scores for each target, differentiable in the weights.
-
-        ``degrees``, where given, are the weights that node degrees are counted with in layers that
-        normalise by degree; otherwise degrees follow ``weights``.
-        """
+__all__ = ["Influence", "Oracle", "Sieve", "Sieved"]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -123,6 +123,16 @@ class Goal:
         mine = logits.gather(-1, own).squeeze(-1)
         others = logits.scatter(-1, own, -math.inf).amax(-1)
         return mine - others if self.wanted is None else others - mine
+
+    def slope(self, scores: NDArray[np.floating[Any]], before: int) -> NDArray[np.float64]:
+        """The derivatives of the margin with respect to the scores of one target."""
+        own = before if self.label is None else self.label
+        others = scores.copy()
+        others[own] = -np.inf
+        first = others == others.max()
+        slope = np.where(first, -1 / max(first.sum(), 1), 0.0)
+        slope[own] = 1.0
+        return slope if self.wanted is None else -slope
 
     def pairs(self, num_classes: int, before: int) -> NDArray[np.float64]:
         """A row per other class, a difference of logits: the margin is the least, or the largest for a wanted class."""

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from butfor.edits.edits import Edits, EditSet, EditSets
     from butfor.graph.graph import Graph
-    from butfor.oracle.base import Influence, Oracle, Relaxation, Sieve
+    from butfor.oracle.base import Influence, Oracle, Sieve
+    from butfor.oracle.relaxation import Relaxation
     from butfor.predict.predictor import Predictor
     from butfor.problem.goal import Goal
     from butfor.problem.listener import Listener
@@ -273,16 +274,20 @@ class Problem:
         """
         if self.relaxation is None:
             return None
-        weights = torch.ones(len(self.edits), dtype=self.logits.dtype, device=self.logits.device)
+        # Without autograd, which takes several times as long as the relaxation itself; and rounded as the model rounds,
+        # so that edits of the same effect stay equal.
+        single = self.logits.detach().cpu().numpy().dtype
+        weights = np.ones(len(self.edits), dtype=single)
         weights[list(chosen)] = 0.0
-        weights.requires_grad_()
-        logits = self.relaxation.logits(weights)
-        margin = (
-            self.goal.margin(logits, self.before) if towards is None else logits[:, self.before] - logits[:, towards]
-        )
-        (gradient,) = torch.autograd.grad(margin.sum(), weights)
+        scores = self.relaxation.scores(weights, weights)[0]
+        if towards is None:
+            slope = self.goal.slope(scores.astype(single), self.before)
+        else:
+            slope = np.zeros(len(scores))
+            slope[[self.before, towards]] = 1.0, -1.0
+        of_weights, of_degrees = self.relaxation.slopes(weights, weights, slope[None], by_degrees=True)
+        values = (of_weights + of_degrees).astype(single).astype(np.float64)
         # GCNConv without self-loops has no derivative at a node that lost all its edges.
-        values: NDArray[np.float64] = gradient.cpu().double().numpy()
         return values if np.isfinite(values).all() else None
 
     def generator(self) -> torch.Generator:

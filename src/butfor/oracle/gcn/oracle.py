@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 
-from butfor.oracle.base import Influence, Relaxation
+from butfor.oracle.base import Influence
 from butfor.oracle.extending import ExtendingOracle
 from butfor.oracle.gcn.curve.shape import Curve, Reading
 from butfor.oracle.gcn.layout import Batch, ReceptiveField
 from butfor.oracle.gcn.stack import FirstProduct, Margins, Stack
+from butfor.oracle.relaxation import Relaxation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-    from torch import Tensor
 
     from butfor.edits.edits import Edits
     from butfor.graph.graph import Graph
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from butfor.oracle.gcn.stack import Layers
     from butfor.oracle.general import ModelOracle
     from butfor.predict.predictor import Predictor
+
+    Floats = NDArray[np.floating[Any]]
 
 __all__ = ["GCNOracle", "gcn_oracle"]
 
@@ -191,9 +193,10 @@ class GCNOracle(ExtendingOracle):
         is_free = np.zeros(len(edits), dtype=bool)
         is_free[free] = True
         gone = np.array(removed, dtype=np.int64)
+        suspect = self._suspects.setdefault(edits, np.zeros(len(edits), dtype=bool))
         bound = least_margin(
             self._double_field(edits), margins, gone, is_free, more, every, enough,
-            self.enumerated, min(self.branches, self.max_work // work),
+            self.enumerated, min(self.branches, self.max_work // work), suspect,
         )  # fmt: skip
         return float(bound)
 
@@ -201,6 +204,11 @@ class GCNOracle(ExtendingOracle):
         # Where a node may lose its last weight its scale falls from infinity to zero, and what is no number has no
         # bounds.
         return edits.only_deletes and bool((field.incoming.loop > 0).all() and np.isfinite(field.first).all())
+
+    @cached_property
+    def _suspects(self) -> WeakKeyDictionary[Edits, NDArray[np.bool_]]:
+        """For each target, the edits at it that were made in the last branch whose margin was not clear of the goal."""
+        return WeakKeyDictionary()
 
     @cached_property
     def _fields(self) -> WeakKeyDictionary[Edits, ReceptiveField]:
@@ -275,45 +283,34 @@ def gcn_oracle(general: ModelOracle) -> GCNOracle | None:
 
 
 class _GCNRelaxation(Relaxation):
+    """Soft edges and features, by the kernels, in the model's own precision."""
+
     def __init__(self, batch: Batch, layers: Layers, num_classes: int) -> None:
         self.pointers = batch.pointers
         self.batch = batch
         self.layers = layers
         self.num_classes = num_classes
 
-    def logits(self, weights: Tensor, degrees: Tensor | None = None) -> Tensor:
-        counted = weights if degrees is None else degrees
-        return cast("Tensor", _GCNFunction.apply(weights, counted, self))  # type: ignore[no-untyped-call]
-
-
-class _GCNFunction(torch.autograd.Function):
-    """Joins the kernels to autograd. The backward pass computes the activations anew: they are cheap."""
-
-    @staticmethod
-    def forward(ctx: Any, weights: Tensor, degrees: Tensor, relaxation: _GCNRelaxation) -> Tensor:
+    def scores(self, weights: Floats, degrees: Floats) -> Floats:
+        """One row of scores for each target."""
         from butfor.oracle.gcn.kernels import forward
 
-        ctx.relaxation = relaxation
-        ctx.save_for_backward(weights, degrees)
-        batch = relaxation.batch
-        out = np.empty((len(batch.levels), relaxation.num_classes), batch.first.dtype)
-        w, d = weights.detach().numpy(), degrees.detach().numpy()
-        forward(batch.with_features(w), relaxation.layers, w, d, out)
-        return torch.from_numpy(out)
+        batch = self.batch
+        out = np.empty((len(batch.levels), self.num_classes), batch.first.dtype)
+        forward(batch.with_features(weights), self.layers, weights, degrees, out)
+        return out
 
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+    def slopes(self, weights: Floats, degrees: Floats, of_scores: Floats, by_degrees: bool) -> tuple[Floats, Floats]:
+        """The derivatives with respect to the weights, and to those of degrees."""
         from butfor.oracle.gcn.kernels import Gradients, backward
 
-        weights, degrees = (saved.detach().numpy() for saved in ctx.saved_tensors)
-        wanted = bool(ctx.needs_input_grad[1])
-        batch = ctx.relaxation.batch
+        batch = self.batch
         changes = len(batch.change_node) > 0
         d_first = np.zeros_like(batch.first) if changes else batch.first[:0]
         gradients = Gradients(np.zeros_like(weights), np.zeros_like(degrees), d_first)
-        d_logits = np.ascontiguousarray(grads[0].numpy())
-        backward(batch.with_features(weights), ctx.relaxation.layers, weights, degrees, d_logits, gradients, wanted)
+        d_logits = np.ascontiguousarray(of_scores, dtype=batch.first.dtype)
+        backward(batch.with_features(weights), self.layers, weights, degrees, d_logits, gradients, by_degrees)
         if changes:
             moved = (d_first[batch.change_node] * batch.change_step).sum(axis=1)
             np.add.at(gradients.messages, batch.change_edit, -moved)
-        return torch.from_numpy(gradients.messages), torch.from_numpy(gradients.degrees) if wanted else None, None
+        return gradients.messages, gradients.degrees

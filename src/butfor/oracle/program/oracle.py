@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from butfor.edits.edits import Edits
-    from butfor.oracle.base import Relaxation, Sieve
+    from butfor.oracle.base import Sieve
     from butfor.oracle.extending import Extend
     from butfor.oracle.general import ModelOracle
     from butfor.oracle.program.trace import Trace
+    from butfor.oracle.relaxation import Relaxation
 
 __all__ = ["ProgramOracle", "program_oracle"]
 

@@ -55,13 +55,13 @@ from butfor.oracle.gcn.margins.budget import pair_bound
 from butfor.oracle.gcn.margins.scales import count_hits, fill_degrees, fill_scales
 from butfor.oracle.gcn.margins.senders import fill_sender
 from butfor.oracle.gcn.margins.workspace import allocate
+from butfor.oracle.gcn.stack import Margins
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from butfor.oracle.gcn.layout import ReceptiveField
     from butfor.oracle.gcn.margins.workspace import Workspace
-    from butfor.oracle.gcn.stack import Margins
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -120,6 +120,12 @@ def _at_target(field: ReceptiveField, free: NDArray[np.bool_], weight: Floats, m
     return count
 
 
+@step
+def _without(margins: Margins, dropped: NDArray[np.bool_]) -> Any:
+    """The margins of all other pairs."""
+    return Margins(margins.coefs[~dropped], margins.constant[~dropped], margins.bias, margins.relu)
+
+
 @jit
 def least_margin(
     field: ReceptiveField,
@@ -131,11 +137,14 @@ def least_margin(
     enough: float,
     enumerated: int,
     branches: int,
+    suspect: NDArray[np.bool_],
 ) -> Any:
     """The least margin after ``removed`` and at most ``more`` of the free edits.
 
     It is that of the pair with the least, or if not ``every`` the largest. Up to ``branches`` branches are followed at
-    the target as long as it may exceed ``enough``, and tables try up to ``enumerated`` sets one by one.
+    the target as long as it may exceed ``enough``, and tables try up to ``enumerated`` sets one by one. The branch in
+    which just the ``suspect`` edits at the target are made comes first; if another one does not exceed ``enough``, that
+    is the suspect afterwards.
     """
     pairs, width = margins.coefs.shape
     work = allocate(field, pairs, width, len(free), more)
@@ -145,11 +154,30 @@ def least_margin(
     _bound(field, margins, free, more, enumerated, work, out)
     whole = _combine(out, every)
     count = _at_target(field, free, work.weight, mine)
-    if whole > enough or count == 0:
+    if whole > enough or count == 0 or branches == 0:
         return whole
-    # Each edit at the target is kept or made, one after the other: the least of all branches is a bound as well.
+    least = np.inf
+    if every:
+        # A pair that stays clear in all of the family does so in each of its branches.
+        for p in range(pairs):
+            least = min(least, out[p]) if out[p] > enough else least
+        margins = _without(margins, out > enough)
+        out = out[: len(margins.coefs)]
+    # Each edit at the target is kept or made, one after the other: the least of all branches is a bound as well. A
+    # branch that was not clear for another number of edits comes first: it is hardly ever clear now.
     left, weight, made = free.copy(), work.weight.copy(), np.zeros(count, np.bool_)
-    least, depth, used, back = np.inf, 0, 0, False
+    used = 0
+    for i in range(count):
+        left[mine[i]] = False
+        if suspect[mine[i]]:
+            used += 1
+            _remove(field, mine[i], work.weight)
+    if used <= more:
+        _bound(field, margins, left, more - used, enumerated, work, out)
+        if not _combine(out, every) > enough:
+            return whole
+    left[mine[:count]] = True
+    depth, used, back = 0, 0, False
     while True:
         if back:
             # From an edit that was kept to the same one made, or further up.
@@ -163,6 +191,7 @@ def least_margin(
             made[depth - 1] = True
             used += 1
         elif depth == count:
+            suspect[mine[:count]] = made
             return whole
         else:
             left[mine[depth]] = False

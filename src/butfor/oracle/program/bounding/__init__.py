@@ -16,8 +16,9 @@ and is pruned if the margin stays clear of the goal in all of it. This is why th
   a softmax, a normalisation by degrees) agree with each other. A feature that edits set has the value that the subset
   gives it; where only the number of edits is known, it may have any value from the smallest to the largest that it can
   be set to. In a case that is a subset, an owner that reads no row of another owner that can change (an *exact* one)
-  has single numbers for intervals, unless a comparison is undecided. Where nothing is counted or weighed, numbers of
-  edits tell little, and from some number on one case is for all that are left.
+  has single numbers for intervals, unless a comparison is undecided. Where nothing is counted, as for a mean, numbers
+  of edits tell little, and from some number on one case is for all that are left. So it is where an exact owner weighs
+  entries (a softmax), but not where others do, because the edits that are left for other owners count there too.
 - **Levels.** The hull of level j holds on all graphs of the family on which at most j of the edits are made that the
   row depends on: those of its owner, of the owners that it reads, of those that these read, and so on. There are levels
   1, 2, 3, and a last one for any number up to the budget that it was computed for. A case with i edits belongs to the
@@ -60,10 +61,10 @@ and is pruned if the margin stays clear of the goal in all of it. This is why th
   entries. For a minimum all signs are turned.
 - **Softmax.** A weighted mean Σ w m / Σ w with positive w is at least t if Σ w (m − t) is at least 0. That is a sum as
   above, in which each summand is least at a corner of the intervals of w and m, and an entry falls all the way with the
-  first edit of its cone. t is found by bisection, and the last t that was confirmed is returned; the first is the least
-  m of all entries. All weights are divided by the largest. What is below 1e-9 of the summands does not count as
-  positive, so neither cancellation nor weights that vanish can confirm a t. If all entries may be gone, the value of an
-  empty row belongs to the interval.
+  first edit of its cone. t is found by the Illinois method (regula falsi), and the last t that was confirmed is
+  returned; the first is the least m of all entries. All weights are divided by the largest. What is below 1e-9 of the
+  summands does not count as positive, so neither cancellation nor weights that vanish can confirm a t. If all entries
+  may be gone, the value of an empty row belongs to the interval.
 - **Linear bounds.** An interval lets each column of a reduction lose the entries that matter most to it, but the same
   edits are made in all columns. So where a matrix mixes columns, a number y of a row that others read is bounded once
   more in the same case, for the lower end as it is and for the upper end with its sign turned: y is at least a constant
@@ -119,6 +120,7 @@ values are thousands of times its scores, errors may be larger.
 | `tables.py` | where everything is in the two arrays that compiled code is given |
 | `intervals.py` | functions of single numbers on intervals |
 | `rows.py` | one row of each kind of step except reductions |
+| `entries.py` | the entries of a reduction's row in a case: which are there, and what they bring |
 | `reductions.py`, `extremes.py`, `softmax.py` | one row of a sum, of a maximum or minimum, of a softmax, in a case |
 | `backwards.py`, `slopes.py` | linear bounds: traced back through rows, and what reductions add to them |
 | `capacity.py` | how many entries of a reduction can differ from their usual values |

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from butfor.oracle.program.bounding.capacity import capacity
-from butfor.oracle.program.bounding.reductions import list_entries
+from butfor.oracle.program.bounding.entries import list_entries
 from butfor.oracle.program.bounding.rows import BASE, HIGH, LOW, SLOPE, USUAL_HIGH, USUAL_LOW, read
 from butfor.oracle.program.bounding.selection import smallest_of_some
 from butfor.oracle.program.bounding.slopes import extremes_back, list_losses, sums_back

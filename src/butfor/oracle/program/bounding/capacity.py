@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from butfor.oracle.program.bounding.reductions import FREE
+from butfor.oracle.program.bounding.entries import FREE
 from butfor.oracle.program.bounding.tables import (
     BINS,
     CHOSEN,

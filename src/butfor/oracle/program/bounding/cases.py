@@ -6,8 +6,9 @@ from typing import Any
 
 from butfor.oracle.program.bounding.backwards import tighten
 from butfor.oracle.program.bounding.capacity import capacity
+from butfor.oracle.program.bounding.entries import FREE, MADE, Case, given_row, list_entries
 from butfor.oracle.program.bounding.extremes import extremes
-from butfor.oracle.program.bounding.reductions import FREE, MADE, Case, given_row, keep_falls, list_entries, sums
+from butfor.oracle.program.bounding.reductions import all_may_change, keep_falls, sums
 from butfor.oracle.program.bounding.rows import (
     BASE,
     BASE_HIGH,
@@ -40,6 +41,7 @@ from butfor.oracle.program.bounding.tables import (
     END,
     EXACT,
     EXPORTED,
+    FALLS_KEPT,
     FEATURES,
     FIRST,
     GIVEN_AT,
@@ -50,6 +52,7 @@ from butfor.oracle.program.bounding.tables import (
     MIDDLE,
     NUM_UNITS,
     ONE_LEVEL,
+    ONLY_MARGIN,
     OPEN,
     OPEN_COUNT,
     OUT,
@@ -80,8 +83,8 @@ __all__ = ["bound", "set_status"]
 MOST_SUBSETS = 64
 MOST_NUMBERS = 16
 
-# An entry of a softmax, which is bounded by bisection, takes as long as so many of a sum.
-SOFTMAX_WORK = 10
+# An entry of a softmax, which is bounded in several steps, takes as long as so many of a sum.
+SOFTMAX_WORK = 5
 
 
 @kernel
@@ -162,7 +165,9 @@ def _compute(t: Any, f: Any, work: Any, unit: int, counted: bool, size: int, mos
     if size == 0:
         _keep_base(t, work, unit)
     first = min(max(size, 1), LEVELS)
-    tightened = t[t[TIGHTENED] + unit] + counted > 1
+    # Many edits leave little to linear bounds, save at the target: in a search of many branches they do not pay.
+    pays = budget <= MOST_TOLD_APART or t[ONLY_MARGIN] != 0 or t[t[ONE_LEVEL] + unit] != 0
+    tightened = pays and t[t[TIGHTENED] + unit] + counted > 1
     if t[t[EXACT] + unit] != 0:
         if tightened:
             tighten(t, f, work, unit, Case(counted, size, most, 0, 0), False)
@@ -188,12 +193,16 @@ def _compute(t: Any, f: Any, work: Any, unit: int, counted: bool, size: int, mos
 
 @kernel
 def _counts(t: Any, unit: int) -> bool:
-    """Whether a unit counts entries, as for a mean, or weighs them: then it says much how many are gone."""
+    """Whether a unit counts entries, as for a mean, or weighs them: then it says much how many are gone.
+
+    Not where an exact unit weighs them: with more edits the ends of a weighted mean only move apart, so that one case
+    for many numbers of edits says what all of them do.
+    """
     for at in range(t[t[BEGIN] + unit], t[t[END] + unit]):
         step = t[t[STEP] + at]
         if t[t[KIND] + step] == REDUCE:
             counts = t[t[CODE] + step] <= SHARE and t[t[WIDTH] + t[t[OUT] + step]] == 1
-            if counts or t[t[CODE] + step] == SOFTMAX:
+            if counts or (t[t[CODE] + step] == SOFTMAX and t[t[EXACT] + unit] == 0):
                 return True
     return False
 
@@ -258,8 +267,10 @@ def _run(t: Any, f: Any, work: Any, unit: int, case: Any, wide: bool) -> None:
         t[WORKED] += width * entries * (SOFTMAX_WORK if t[t[CODE] + step] == SOFTMAX else 1)
         most = capacity(t, at, case) if wide else 0
         if t[t[CODE] + step] <= SHARE:
-            if wide and case.most == 0:
+            kept = t[FALLS_KEPT] + LEVELS * at + case.level - 1
+            if most > 0 and t[kept] != t[CLOCK] and not all_may_change(t, case, most):
                 keep_falls(t, f, work, step, number, owner, case.level)
+                t[kept] = t[CLOCK]
             sums(t, f, work, step, number, owner, wide, case, most)
         elif t[t[CODE] + step] == SOFTMAX:
             softmax(t, f, work, step, number, owner, wide, case, most)

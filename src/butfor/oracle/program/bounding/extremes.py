@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from butfor.oracle.program.bounding.entries import FREE, MADE, ends, is_there, list_rows, usual_ends, wide_ends
 from butfor.oracle.program.bounding.intervals import known
-from butfor.oracle.program.bounding.reductions import FREE, MADE, ends, is_there
 from butfor.oracle.program.bounding.rows import BASE, BASE_HIGH, HIGH, LOW, USUAL_HIGH, USUAL_LOW, read
 from butfor.oracle.program.bounding.selection import rank
 from butfor.oracle.program.bounding.tables import (
@@ -15,6 +15,10 @@ from butfor.oracle.program.bounding.tables import (
     CODE,
     EDIT_OF,
     EFFECT,
+    ENTRY_AT,
+    ENTRY_GIVEN,
+    ENTRY_ROWS,
+    ENTRY_SLOT,
     FALL,
     INPUT,
     MAYBE,
@@ -55,10 +59,11 @@ def extremes(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: b
         _usual_extremes(t, work, step, o, owner, low, high)
         return
     lost = most_lost(t, f, step, case)
+    list_rows(t, step, owner, wide, case.level)
     turned = t[t[CODE] + step] == AMIN
     for c in range(width):
         empty = -work[low, o + c] if turned else work[low, o + c]
-        x, y = _extreme(t, f, work, step, c, owner, wide, case, capacity, lost, empty, turned)
+        x, y = _extreme(t, f, work, c, width, wide, capacity, lost, empty, turned)
         work[low, o + c], work[high, o + c] = (-y, -x) if turned else (x, y)
 
 
@@ -158,18 +163,16 @@ def most_lost(t: Any, f: Any, step: int, case: Any) -> int:
 
 @kernel
 def _extreme(
-    t: Any, f: Any, work: Any, step: int, c: int, owner: int, wide: bool, case: Any, capacity: int,
-    lost: int, empty: float, turned: bool,
-) -> tuple[float, float]:  # fmt: skip
+    t: Any, f: Any, work: Any, c: int, width: int, wide: bool, capacity: int, lost: int, empty: float, turned: bool
+) -> tuple[float, float]:
     """The ends of a maximum; if ``turned``, of a minimum, as the maximum of numbers with their signs turned."""
     sure, count = t[SURE_COUNT], 0
     certain, worst, highest = -np.inf, np.inf, -np.inf
     usual, wides = f[t[FALL] :], f[t[WEIGHT] :]
+    at, rows, given, slots = t[t[ENTRY_AT] :], t[t[ENTRY_ROWS] :], t[t[ENTRY_GIVEN] :], t[t[ENTRY_SLOT] :]
     for k in range(sure + t[MAYBE_COUNT]):
-        entry = t[t[SURE] + k] if k < sure else t[t[MAYBE] + k - sure]
-        there = k < sure or is_there(t, step, entry)
-        before = ends(t, f, work, step, entry, c, owner, False, 0)
-        after = ends(t, f, work, step, entry, c, owner, wide, case.level) if wide else before
+        before = usual_ends(work, at, rows, k, c)
+        after = wide_ends(f, work, at, rows, given, k, c, width) if wide else before
         if turned:
             before, after = (-before[1], -before[0]), (-after[1], -after[0])
         if not (np.isfinite(before[0]) and np.isfinite(after[0]) and np.isfinite(after[1]) and np.isfinite(before[1])):
@@ -177,14 +180,16 @@ def _extreme(
         highest, worst = max(highest, after[1]), min(worst, after[0])
         if k < sure:
             certain = max(certain, after[0])
-        if there:
+        if k < sure or slots[k] >= 0:
             usual[count], wides[count] = -before[0], -after[0]
             count += 1
-    changed = capacity if wide else 0
-    # First among entries that are sure to be there, then among all, of which some may be deleted.
-    certain = max(certain, -rank(usual, min(sure, count), changed + 1))
-    certain = max(certain, -rank(wides, count, lost + 1))
-    certain = max(certain, -rank(usual, count, changed + lost + 1))
+    if wide:
+        # First among entries that are sure to be there, then among all, of which some may be deleted.
+        certain = max(certain, -rank(usual, min(sure, count), capacity + 1))
+        certain = max(certain, -rank(wides, count, lost + 1))
+        certain = max(certain, -rank(usual, count, capacity + lost + 1))
+    else:
+        certain = max(certain, -rank(usual, count, lost + 1))
     if sure == 0 and count - lost <= 0:
         # All entries may be gone.
         certain, highest = min(worst, empty), max(highest, empty)

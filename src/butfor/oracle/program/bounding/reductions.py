@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from butfor.oracle.program.bounding.intervals import product
-from butfor.oracle.program.bounding.rows import (
-    BASE,
-    BASE_HIGH,
-    FALLS,
-    HIGH,
-    LOW,
-    USUAL_HIGH,
-    USUAL_LOW,
-    read,
-)
+from butfor.oracle.program.bounding.entries import ends, given_row, is_there, list_rows, listed, usual_ends, wide_ends
+from butfor.oracle.program.bounding.rows import BASE, BASE_HIGH, FALLS, HIGH, LOW, USUAL_HIGH, USUAL_LOW, read
 from butfor.oracle.program.bounding.selection import largest, smallest_of_some
 from butfor.oracle.program.bounding.tables import (
     ARITY,
-    CHOSEN,
-    COLUMN,
-    EDIT_OF,
     EFFECT,
+    ENTRY_AT,
+    ENTRY_GIVEN,
+    ENTRY_ROWS,
+    ENTRY_SLOT,
     FALL,
     GIVEN,
     INPUT,
@@ -32,10 +24,7 @@ from butfor.oracle.program.bounding.tables import (
     MAYBE_COUNT,
     OPEN_COUNT,
     OUT,
-    PRESENT,
-    SLOT,
     START,
-    STATUS,
     STRIDE,
     SURE,
     SURE_COUNT,
@@ -44,107 +33,9 @@ from butfor.oracle.program.bounding.tables import (
     begin,
     place,
 )
-from butfor.oracle.program.kernels.flat import ARRIVAL, ARRIVING, EDGE, SOURCE, VISIT, called, kernel
+from butfor.oracle.program.kernels.flat import ARRIVAL, ARRIVING, SOURCE, VISIT, called, kernel
 
-__all__ = [
-    "FREE",
-    "KEPT",
-    "MADE",
-    "Case",
-    "ends",
-    "factor",
-    "given_row",
-    "increments",
-    "is_there",
-    "keep_falls",
-    "list_entries",
-    "sums",
-]
-
-# The status of an edit. `KEPT` is an excluded one: what it would change is kept as it is.
-FREE, MADE, KEPT = range(3)
-
-
-class Case(NamedTuple):
-    """Which of an owner's free edits are made; if not ``counted``, they are those marked in `CHOSEN`.
-
-    Attributes:
-        counted: whether only the number of edits is known, not which they are.
-        least, most: the number of edits; both are the same unless the case is a range.
-        level: the level at which hulls of other owners' rows are read.
-        budget: how many free edits are made in all, at most.
-    """
-
-    counted: bool
-    least: int
-    most: int
-    level: int
-    budget: int
-
-
-@kernel
-def list_entries(t: Any, step: int, row: int, counted: bool) -> None:
-    """List the entries of a row that are sure to be there in this case, and those that may be."""
-    table, arriving, arrival = t[t[TABLE] :], place(t, step, ARRIVING), place(t, step, ARRIVAL)
-    edges = place(t, step, EDGE)
-    sure = maybe = 0
-    for k in range(table[arriving + row], table[arriving + row + 1]):
-        entry = table[arrival + k]
-        column = table[edges + entry]
-        there, edit = True, -1
-        if column >= 0:
-            there, edit = t[t[PRESENT] + column] != 0, t[t[EDIT_OF] + column]
-        if edit >= 0:
-            if t[t[STATUS] + edit] == FREE and counted:
-                t[t[MAYBE] + maybe] = entry
-                maybe += 1
-                continue
-            if t[t[STATUS] + edit] == MADE or (t[t[STATUS] + edit] == FREE and t[t[CHOSEN] + edit] != 0):
-                there = not there
-        if there:
-            t[t[SURE] + sure] = entry
-            sure += 1
-    t[SURE_COUNT], t[MAYBE_COUNT] = sure, maybe
-
-
-@kernel
-def is_there(t: Any, step: int, entry: int) -> bool:
-    """Whether an entry that an edit toggles is there before any edit."""
-    return t[t[PRESENT] + t[t[TABLE] + place(t, step, EDGE) + entry]] != 0
-
-
-@kernel
-def ends(
-    t: Any, f: Any, work: Any, step: int, entry: int, c: int, owner: int, wide: bool, level: int
-) -> tuple[float, float]:
-    """The interval of what an entry brings in a column, if it is there."""
-    a, table = t[t[INPUT] + 3 * step], t[t[TABLE] :]
-    given = t[t[GIVEN] + place(t, step, VISIT) + entry]
-    if wide and given >= 0:
-        at, width = given_row(given, level, t[t[WIDTH] + a]) + c, t[t[WIDTH] + a]
-        return f[at], f[at + width]
-    source = table[place(t, step, SOURCE) + entry]
-    low, high = read(t, a, source, owner, wide, level)
-    i = t[t[START] + a] + source * t[t[STRIDE] + a] + c
-    if t[t[ARITY] + step] == 1:
-        return work[low, i], work[high, i]
-    first, last = factor(t, work, step, entry, c, owner, wide, level)
-    return product(work[low, i], work[high, i], first, last)
-
-
-@kernel
-def given_row(given: int, level: int, width: int) -> int:
-    """Where the lower ends of a hull begin that holds if the entry is there; the upper ends are behind them."""
-    return given + 2 * (level - 1) * width
-
-
-@kernel
-def factor(t: Any, work: Any, step: int, entry: int, c: int, owner: int, wide: bool, level: int) -> tuple[float, float]:
-    """The interval of an entry's factor in a sum, or of its score in a softmax."""
-    b, m = t[t[INPUT] + 3 * step + 1], t[t[COLUMN] + 3 * step + 1]
-    low, high = read(t, b, entry, owner, wide, level)
-    j = t[t[START] + b] + entry * t[t[STRIDE] + b] + (c if m < 0 else t[t[TABLE] + m + c])
-    return work[low, j], work[high, j]
+__all__ = ["all_may_change", "increments", "keep_falls", "sums"]
 
 
 @called
@@ -164,15 +55,63 @@ def sums(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bool,
             least[c], most[c] = work[USUAL_LOW, o + c], work[USUAL_HIGH, o + c]
     else:
         _usual_sums(t, f, work, step, row, owner, least, most)
+    if t[MAYBE_COUNT] > 0 and not again:
+        list_rows(t, step, owner, wide, case.level)
+    apart = wide and capacity > 0 and not all_may_change(t, case, capacity)
+    if wide and capacity > 0 and not apart:
+        _change_all(t, f, work, step, owner, case.level, least, most)
     for c in range(width):
         x, y = least[c], most[c]
-        if wide and capacity > 0:
+        if apart:
             x -= _most_change(t, f, work, step, c, owner, case, capacity, False)
             y += _most_change(t, f, work, step, c, owner, case, capacity, True)
         if t[MAYBE_COUNT] > 0 and not again:
             x, y = _with_toggled(t, f, work, step, c, owner, wide, case, x, y)
         finite = np.isfinite(x) and np.isfinite(y) and x <= y
         least[c], most[c] = (x, y) if finite else (-np.inf, np.inf)
+
+
+@kernel
+def all_may_change(t: Any, case: Any, capacity: int) -> bool:
+    """Whether so many edits may be made that all entries may fall as far as they can: nothing has to be selected."""
+    return capacity >= case.level * (t[SURE_COUNT] + t[MAYBE_COUNT])
+
+
+@kernel
+def _change_all(t: Any, f: Any, work: Any, step: int, owner: int, level: int, least: Any, most: Any) -> None:
+    """Let all entries that are there fall, and rise, as far as they can; whole rows at a time, which is quicker."""
+    a, width = t[t[INPUT] + 3 * step], len(least)
+    for k in range(t[SURE_COUNT] + t[MAYBE_COUNT]):
+        entry = listed(t, k)
+        if k >= t[SURE_COUNT] and not is_there(t, step, entry):
+            continue
+        if t[t[ARITY] + step] != 1:
+            for c in range(width):
+                first, last = ends(t, f, work, step, entry, c, owner, False, 0)
+                low, high = ends(t, f, work, step, entry, c, owner, True, level)
+                least[c] -= _fall(first - low)
+                most[c] += _fall(high - last)
+            continue
+        source = t[t[TABLE] + place(t, step, SOURCE) + entry]
+        i, given = t[t[START] + a] + source * t[t[STRIDE] + a], t[t[GIVEN] + place(t, step, VISIT) + entry]
+        al, ah = read(t, a, source, owner, False, 0)
+        bl, bh = read(t, a, source, owner, True, level)
+        usual_low, usual_high = work[al, i : i + width], work[ah, i : i + width]
+        wide_low, wide_high = work[bl, i : i + width], work[bh, i : i + width]
+        if given >= 0:
+            at = given_row(given, level, width)
+            wide_low, wide_high = f[at : at + width], f[at + width : at + 2 * width]
+        for c in range(width):
+            least[c] -= _fall(usual_low[c] - wide_low[c])
+            most[c] += _fall(wide_high[c] - usual_high[c])
+
+
+@kernel
+def _fall(fall: float) -> float:
+    """By how much an entry falls; without limit if that is no number."""
+    if fall > 0.0:
+        return fall
+    return 0.0 if fall <= 0.0 else np.inf
 
 
 @kernel
@@ -250,28 +189,35 @@ def keep_falls(t: Any, f: Any, work: Any, step: int, row: int, owner: int, level
     """Keep the increments of each entry's falls and rises, where these are the same in all cases of the owner."""
     a, width, table = t[t[INPUT] + 3 * step], t[t[WIDTH] + t[t[OUT] + step]], t[t[TABLE] :]
     arriving, arrival = place(t, step, ARRIVING), place(t, step, ARRIVAL)
+    falls = f[t[FALL] : t[FALL] + levels]
     for k in range(table[arriving + row], table[arriving + row + 1]):
         entry = table[arrival + k]
         kept = t[t[KEPT_FALLS] + place(t, step, VISIT) + entry]
         if kept < 0:
             continue
-        i = t[t[START] + a] + table[place(t, step, SOURCE) + entry] * t[t[STRIDE] + a]
-        for upwards in range(2):
+        source = table[place(t, step, SOURCE) + entry]
+        i, given = t[t[START] + a] + source * t[t[STRIDE] + a], t[t[GIVEN] + place(t, step, VISIT) + entry]
+        down, up = kept + _falls_before(False, levels) * width, kept + _falls_before(True, levels) * width
+        for level in range(1, levels + 1):
+            low, high = read(t, a, source, owner, True, level)
+            least, most = work[low, i : i + width], work[high, i : i + width]
+            if given >= 0:
+                at = given_row(given, level, width)
+                least, most = f[at : at + width], f[at + width : at + 2 * width]
             for c in range(width):
-                falls = f[t[FALL] :]
+                f[down + (level - 1) * width + c] = _fall(work[BASE, i + c] - least[c])
+                f[up + (level - 1) * width + c] = _fall(most[c] - work[BASE_HIGH, i + c])
+        for first in (down, up):
+            for c in range(first, first + width):
                 before = 0.0
-                for level in range(1, levels + 1):
-                    least, most = ends(t, f, work, step, entry, c, owner, True, level)
-                    fall = most - work[BASE_HIGH, i + c] if upwards else work[BASE, i + c] - least
-                    before = max(before, fall) if fall < np.inf else np.inf
-                    falls[level - 1] = before
+                for level in range(levels):
+                    falls[level] = before = max(before, f[c + level * width])
                 known_falls = before < np.inf
                 if known_falls:
                     increments(falls, levels)
                 for level in range(levels):
                     # One edit may make an unknown entry fall without limit.
-                    at = kept + (_falls_before(upwards == 1, levels) + level) * width + c
-                    f[at] = falls[level] if known_falls else -np.inf
+                    f[c + level * width] = falls[level] if known_falls else -np.inf
 
 
 @kernel
@@ -291,21 +237,28 @@ def _with_toggled(
     t: Any, f: Any, work: Any, step: int, c: int, owner: int, wide: bool, case: Any, x: float, y: float
 ) -> tuple[float, float]:
     """The ends of a sum, from those without free edits of the owner, in a case that is only a number of edits."""
+    width, single = t[t[WIDTH] + t[t[OUT] + step]], t[t[ARITY] + step] == 1
+    effects, sure, number = f[t[EFFECT] :], t[SURE_COUNT], t[OPEN_COUNT]
+    at, rows, given, slots = t[t[ENTRY_AT] :], t[t[ENTRY_ROWS] :], t[t[ENTRY_GIVEN] :], t[t[ENTRY_SLOT] :]
     for upwards in (False, True):
-        for k in range(t[OPEN_COUNT]):
-            f[t[EFFECT] + k] = 0.0
-        for k in range(t[MAYBE_COUNT]):
-            entry = t[t[MAYBE] + k]
-            there = is_there(t, step, entry)
-            first, last = ends(t, f, work, step, entry, c, owner, wide and not there, case.level)
-            slot = t[t[SLOT] + t[t[EDIT_OF] + t[t[TABLE] + place(t, step, EDGE) + entry]]]
+        for k in range(number):
+            effects[k] = 0.0
+        for k in range(sure, sure + t[MAYBE_COUNT]):
+            slot, there = slots[k], slots[k] >= 0
+            if not single:
+                first, last = ends(t, f, work, step, listed(t, k), c, owner, wide and not there, case.level)
+            elif there or not wide:
+                first, last = usual_ends(work, at, rows, k, c)
+            else:
+                first, last = wide_ends(f, work, at, rows, given, k, c, width)
             brought = last if upwards else first
             effect = -brought if there else brought
             # Only smallest effects are looked for, so for the upper end the signs are turned.
-            f[t[EFFECT] + slot] += -effect if upwards else effect
-            if np.isnan(f[t[EFFECT] + slot]):
-                f[t[EFFECT] + slot] = -np.inf
-        changed = smallest_of_some(f[t[EFFECT] :], t[OPEN_COUNT], case.least, case.most)
+            slot = slot if there else -1 - slot
+            effects[slot] += -effect if upwards else effect
+            if np.isnan(effects[slot]):
+                effects[slot] = -np.inf
+        changed = smallest_of_some(effects, number, case.least, case.most)
         if upwards:
             y -= changed
         else:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from butfor.oracle.program.bounding.cases import bound, set_status
-from butfor.oracle.program.bounding.reductions import FREE, KEPT, MADE
+from butfor.oracle.program.bounding.entries import FREE, KEPT, MADE
 from butfor.oracle.program.bounding.rows import BASE, BASE_HIGH, HULL_HIGH, HULL_LOW, LEVELS
 from butfor.oracle.program.bounding.tables import (
     CHEAPEST,
@@ -31,6 +31,7 @@ from butfor.oracle.program.bounding.tables import (
     NEXT,
     NUM_ORDER,
     NUM_SCORES,
+    ONLY_MARGIN,
     ORDER,
     OUT_START,
     OUT_WIDTH,
@@ -200,6 +201,7 @@ def search(
     t[WORKED] = 0
     bounded = 0
     only_margin = most == 0
+    t[ONLY_MARGIN] = only_margin
     while only_margin or not t[DONE]:
         depth = 0 if only_margin else t[DEPTH]
         full = found.numbers[CANDIDATES] + t[NUM_ORDER] + 1 > len(found.candidates)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mmap import mmap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,7 +38,7 @@ FEWER_SUBSETS = 16
 # Losses of maxima that are listed at once, at most: limits the memory.
 MOST_LOSSES = 2_000_000
 
-# The status of an edit, as in `reductions.py`; `KEPT` is an excluded one.
+# The status of an edit, as in `entries.py`; `KEPT` is an excluded one.
 FREE, MADE, KEPT = range(3)
 
 
@@ -78,7 +79,7 @@ class Bounding:
             out, row = step.inputs[0], int(step.source[row])
         layout, units = units_of(out, row, present, edit_of, num_edits, changes)
         self.every, self.hops = every, _hops(units, num_edits)
-        self.work = np.empty((NUM_WORK, len(layout.start)))
+        self.work = _untouched(NUM_WORK, len(layout.start))
         self.work[BASE], self.work[SLOPE] = layout.start, 0.0
         deletes = np.ones(num_edits, dtype=bool)
         deletes[edit_of[(edit_of >= 0) & ~present]] = False
@@ -156,6 +157,11 @@ class ProgramSieve(Sieve):
             int(found.numbers[SPENT]),
             bool(one.t[tables.DONE]),
         )
+
+
+def _untouched(rows: int, columns: int) -> NDArray[np.float64]:
+    """Room of which little will be touched: for so much, NumPy would ask for huge pages, which are filled as wholes."""
+    return np.frombuffer(mmap(-1, max(8 * rows * columns, 1))).reshape(rows, columns)
 
 
 def _hops(units: Units, num_edits: int) -> NDArray[np.int64]:
@@ -285,7 +291,8 @@ def _packed(
         (tables.COUNT_FROM, units.count_from), (tables.COUNT_EDITS, units.count_edits),
         (tables.COUNTS, units.counts), (tables.EDIT_OF, units.edit_of), (tables.PRESENT, units.present),
         (tables.DELETES, deletes), (tables.KEPT_FALLS, room.falls), (tables.GIVEN, room.given),
-        (tables.GIVEN_FROM, given_from), (tables.GIVEN_AT, given_at), (tables.GIVEN_EDIT, given_edit),
+        (tables.FALLS_KEPT, np.zeros(LEVELS * len(units.steps))), (tables.GIVEN_FROM, given_from),
+        (tables.GIVEN_AT, given_at), (tables.GIVEN_EDIT, given_edit),
         (tables.DEPENDS, units.depends), (tables.SUBSETS, _subsets(units, MOST_SUBSETS)),
         (tables.CHANGE_FROM, units.change_from), (tables.CHANGE_EDIT, changes.edit[units.changes]),
         (tables.CHANGE_FEATURE, changes.feature[units.changes]), (tables.STATUS, np.full(edits, KEPT)),
@@ -298,7 +305,9 @@ def _packed(
         (tables.LOSS_COLUMN, np.zeros(losses)), (tables.LOSS_ENTRY, np.zeros(losses)),
         (tables.LOSS_SLOT, np.zeros(losses)), (tables.CHOSEN, np.zeros(edits)),
         (tables.SLOT, np.full(edits, -1)), (tables.OPEN, np.zeros(owned)), (tables.SURE, np.zeros(entries)),
-        (tables.MAYBE, np.zeros(entries)), (tables.SUBSET, np.zeros(owned)), (tables.ORDER, np.zeros(edits)),
+        (tables.MAYBE, np.zeros(entries)), (tables.ENTRY_AT, np.zeros(entries)),
+        (tables.ENTRY_ROWS, np.zeros(4 * entries)), (tables.ENTRY_GIVEN, np.zeros(entries)),
+        (tables.ENTRY_SLOT, np.zeros(entries)), (tables.SUBSET, np.zeros(owned)), (tables.ORDER, np.zeros(edits)),
         (tables.PICKED, np.zeros(edits + 2)), (tables.FREE_FROM, np.zeros(edits + 2)),
         (tables.NEXT, np.zeros(edits + 2)), (tables.LIVE, np.full(count, -1)), (tables.QUEUE, np.zeros(count)),
     ):  # fmt: skip

@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 
 from butfor.oracle.program.bounding.capacity import capacity
-from butfor.oracle.program.bounding.reductions import ends, given_row, increments, is_there, list_entries
+from butfor.oracle.program.bounding.entries import (
+    ends,
+    given_row,
+    is_there,
+    list_entries,
+    list_rows,
+    usual_ends,
+    wide_ends,
+)
+from butfor.oracle.program.bounding.reductions import all_may_change, increments
 from butfor.oracle.program.bounding.rows import (
     BASE,
     EXTREME_HIGH,
@@ -31,6 +40,10 @@ from butfor.oracle.program.bounding.tables import (
     CODE,
     EDIT_OF,
     END,
+    ENTRY_AT,
+    ENTRY_GIVEN,
+    ENTRY_ROWS,
+    ENTRY_SLOT,
     FALL,
     FALLEN,
     GIVEN,
@@ -85,6 +98,7 @@ def sums_back(
 ) -> float:
     """The least of a linear combination of sums; ``most`` is Q. What the owner's edits change is left to be added."""
     total, falling = 0.0, 0
+    at_once = most > 0 and all_may_change(t, case, most)
     for c in range(width):
         total += work[SLOPE, o + c] * beginning(t, f, work[BASE], step, row, c)
     for k in range(t[SURE_COUNT] + t[MAYBE_COUNT]):
@@ -98,7 +112,12 @@ def sums_back(
         if not there:
             continue
         total += usual
-        if most > 0:
+        if at_once:
+            fall = usual - _combined(t, f, work, step, entry, o, width, owner, True, case.level)
+            if not fall < np.inf:
+                return -np.inf
+            total -= max(fall, 0.0)
+        elif most > 0:
             falls, before = f[t[FALL] + falling :], 0.0
             for level in range(1, case.level + 1):
                 fall = usual - _combined(t, f, work, step, entry, o, width, owner, True, level)
@@ -158,23 +177,21 @@ def list_losses(t: Any, f: Any, work: Any, unit: int, case: Any, wide: bool) -> 
             continue
         list_entries(t, step, row, case.counted)
         changing = wide and capacity(t, at, case) > 0
+        list_rows(t, step, t[t[UNIT_OWNER] + unit], wide, case.level)
         width = t[t[WIDTH] + t[t[OUT] + step]]
         o = t[t[START] + t[t[OUT] + step]] + row * width
         for c in range(width):
             if work[low, o + c] == work[high, o + c]:
                 # Nobody asks for it: a single number is not traced back.
                 continue
-            count = _list_column(
-                t, f, work, step, row, o, c, t[t[UNIT_OWNER] + unit], wide, changing, case.level, count
-            )
+            count = _list_column(t, f, work, step, row, o, c, width, wide, changing, count)
     t[t[LOSS_FROM] + t[t[END] + unit] - begin] = count
 
 
 @called
 def _list_column(
-    t: Any, f: Any, work: Any, step: int, row: int, o: int, c: int, owner: int, wide: bool, changing: bool, level: int,
-    count: int,
-) -> int:  # fmt: skip
+    t: Any, f: Any, work: Any, step: int, row: int, o: int, c: int, width: int, wide: bool, changing: bool, count: int
+) -> int:
     """List the losses of a column behind ``count`` others; returns how many there are then."""
     turned, sure, entries = t[t[CODE] + step] == AMIN, t[SURE_COUNT], t[SURE_COUNT] + t[MAYBE_COUNT]
     floor, ceiling = work[LOW if wide else USUAL_LOW, o + c], work[HIGH if wide else USUAL_HIGH, o + c]
@@ -185,17 +202,18 @@ def _list_column(
         # There is no room: the interval says it all.
         return count
     kept, highest, most = 0, -np.inf, -np.inf
+    at, rows, given, slots = t[t[ENTRY_AT] :], t[t[ENTRY_ROWS] :], t[t[ENTRY_GIVEN] :], t[t[ENTRY_SLOT] :]
+    rising = f[t[WEIGHT] :]
     for k in range(entries):
-        entry = t[t[SURE] + k] if k < sure else t[t[MAYBE] + k - sure]
-        before = ends(t, f, work, step, entry, c, owner, False, 0)
-        after = ends(t, f, work, step, entry, c, owner, True, level) if changing else before
+        before = usual_ends(work, at, rows, k, c)
+        after = wide_ends(f, work, at, rows, given, k, c, width) if changing else before
         if turned:
             before, after = (-before[1], -before[0]), (-after[1], -after[0])
         if not (np.isfinite(before[0]) and np.isfinite(before[1]) and np.isfinite(after[0]) and np.isfinite(after[1])):
             return count
-        f[t[WEIGHT] + k] = max(before[1], after[1])
-        most = max(most, f[t[WEIGHT] + k])
-        if k < sure or is_there(t, step, entry):
+        rising[k] = max(before[1], after[1])
+        most = max(most, rising[k])
+        if k < sure or slots[k] >= 0:
             highest = max(highest, before[1])
             kept = _insert(t, f, kept, k, before[0], after[0])
     if kept == 0:
@@ -207,16 +225,16 @@ def _list_column(
     work[EXTREME_LOW, o + c], work[EXTREME_HIGH, o + c] = f[t[TOP_VALUE]], highest
     for n in range(kept):
         k = t[t[TOP_ENTRY] + n]
-        slot = -1 if k < sure else _slot(t, step, t[t[MAYBE] + k - sure])
+        slot = -1 if k < sure else slots[k]
         lost, fallen = _shares(t, f, kept, n, floor)
         if lost > 0.0:
             count = _put(t, f, count, c, k, slot, lost, fallen, 0.0)
     if most > highest:
         for k in range(entries):
-            rise = min(f[t[WEIGHT] + k], ceiling) - highest
+            rise = min(rising[k], ceiling) - highest
             if rise > 0.0:
-                added = k >= sure and not is_there(t, step, t[t[MAYBE] + k - sure])
-                slot = _slot(t, step, t[t[MAYBE] + k - sure]) if added else -1
+                added = k >= sure and slots[k] < 0
+                slot = -1 - slots[k] if added else -1
                 count = _put(t, f, count, c, -1 if added else k, slot, 0.0, 0.0, rise)
     return count
 

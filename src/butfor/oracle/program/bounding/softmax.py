@@ -6,41 +6,42 @@ from typing import Any
 
 import numpy as np
 
+from butfor.oracle.program.bounding.entries import factor, list_rows, listed
 from butfor.oracle.program.bounding.extremes import most_lost
-from butfor.oracle.program.bounding.reductions import factor, is_there
-from butfor.oracle.program.bounding.rows import BASE, HIGH, LOW, USUAL_HIGH, USUAL_LOW, read
+from butfor.oracle.program.bounding.rows import BASE, HIGH, LOW, USUAL_HIGH, USUAL_LOW
 from butfor.oracle.program.bounding.selection import largest, smallest_of_some
 from butfor.oracle.program.bounding.tables import (
     COLUMN,
-    EDIT_OF,
     EFFECT,
+    ENTRY_AT,
+    ENTRY_ROWS,
+    ENTRY_SLOT,
     FALL,
-    INPUT,
-    MAYBE,
     MAYBE_COUNT,
     OPEN_COUNT,
     OUT,
-    SLOT,
     START,
-    STRIDE,
-    SURE,
     SURE_COUNT,
     TABLE,
     VALUE,
     WEIGHT,
     WIDTH,
     begin,
-    place,
 )
-from butfor.oracle.program.kernels.flat import EDGE, SOURCE, called, kernel
+from butfor.oracle.program.kernels.flat import called, kernel
 
 __all__ = ["softmax"]
 
-# Steps of a bisection.
-HALVINGS = 24
+# How close a bound is to what can be confirmed, relative to the range that it is looked for in; and how often it is
+# looked for at most.
+CLOSE = 2.0**-24
+MOST_STEPS = 24
 
 # Sums smaller than this share of their summands do not count as positive: they may be what rounding left.
 LOST_DIGITS = 1e-9
+
+# What is known of the weights of a column: not all of them, their ends, or that each is a single number.
+UNKNOWN, ENDS, SINGLE = range(3)
 
 
 @called
@@ -52,23 +53,24 @@ def softmax(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bo
     o = t[t[START] + value] + row * width
     begin(t, f, work[BASE], step, row, work[low, o : o + width])
     wide = wide and capacity > 0
+    list_rows(t, step, owner, wide, case.level)
     there = 0
-    for k in range(t[MAYBE_COUNT]):
-        there += is_there(t, step, t[t[MAYBE] + k])
+    for k in range(t[SURE_COUNT], t[SURE_COUNT] + t[MAYBE_COUNT]):
+        there += t[t[ENTRY_SLOT] + k] >= 0
     never_empty = t[SURE_COUNT] > 0 or there > most_lost(t, f, step, case)
-    shared = -1
+    shared, weights = -1, UNKNOWN
     for c in range(width):
         empty = work[low, o + c]
         column = c if t[t[COLUMN] + 3 * step + 1] < 0 else t[t[TABLE] + t[t[COLUMN] + 3 * step + 1] + c]
         if column != shared:
-            finite = _weigh(t, f, work, step, c, owner, wide, case)
+            weights = _weigh(t, f, work, step, c, owner, wide, case)
             shared = column
         x, y = -np.inf, np.inf
-        if finite and t[SURE_COUNT] + t[MAYBE_COUNT] == 0:
+        if t[SURE_COUNT] + t[MAYBE_COUNT] == 0:
             x = y = empty
-        elif finite:
-            x = _least_mean(t, f, work, step, c, owner, wide, case, capacity, False)
-            y = -_least_mean(t, f, work, step, c, owner, wide, case, capacity, True)
+        elif weights != UNKNOWN:
+            x = _least_mean(t, f, work, c, wide, case, capacity, weights, 0)
+            y = -_least_mean(t, f, work, c, wide, case, capacity, weights, 1)
             if not never_empty:
                 x, y = min(x, empty), max(y, empty)
         if not (np.isfinite(x) and np.isfinite(y) and x <= y):
@@ -77,108 +79,106 @@ def softmax(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bo
 
 
 @kernel
-def _entry(t: Any, k: int) -> int:
-    """Entry number ``k``: first those that are sure to be there, then those that may be."""
-    return t[t[SURE] + k] if k < t[SURE_COUNT] else t[t[MAYBE] + k - t[SURE_COUNT]]
-
-
-@kernel
-def _weigh(t: Any, f: Any, work: Any, step: int, c: int, owner: int, wide: bool, case: Any) -> bool:
-    """Compute the ends of each weight, usual and wide, all divided by the largest; False if one is unknown."""
-    shift, weights = -np.inf, f[t[WEIGHT] :]
-    for k in range(t[SURE_COUNT] + t[MAYBE_COUNT]):
-        usual = factor(t, work, step, _entry(t, k), c, owner, False, 0)
-        worst = factor(t, work, step, _entry(t, k), c, owner, wide, case.level) if wide else usual
-        weights[4 * k], weights[4 * k + 1] = usual
-        weights[4 * k + 2], weights[4 * k + 3] = worst
+def _weigh(t: Any, f: Any, work: Any, step: int, c: int, owner: int, wide: bool, case: Any) -> int:
+    """Compute the ends of each weight, usual and then wide, all divided by the largest; returns what is known."""
+    shift, weights, count, single = -np.inf, f[t[WEIGHT] :], t[SURE_COUNT] + t[MAYBE_COUNT], True
+    for k in range(count):
+        usual = factor(t, work, step, listed(t, k), c, owner, False, 0)
+        worst = factor(t, work, step, listed(t, k), c, owner, wide, case.level) if wide else usual
+        weights[k], weights[count + k] = usual
+        weights[2 * count + k], weights[3 * count + k] = worst
         for n in range(4):
-            if not np.isfinite(weights[4 * k + n]):
-                return False
+            if not np.isfinite(weights[n * count + k]):
+                return UNKNOWN
+        single &= usual[0] == usual[1]
         shift = max(shift, max(usual[1], worst[1]))
-    for k in range(4 * (t[SURE_COUNT] + t[MAYBE_COUNT])):
+    for k in range(4 * count):
         weights[k] = np.exp(weights[k] - shift)
-    return True
-
-
-@kernel
-def _brought(
-    t: Any, work: Any, step: int, entry: int, c: int, owner: int, wide: bool, level: int, turned: bool
-) -> float:
-    """The lower end of what an entry brings; if ``turned``, the upper end with its sign turned."""
-    a = t[t[INPUT] + 3 * step]
-    source = t[t[TABLE] + place(t, step, SOURCE) + entry]
-    low, high = read(t, a, source, owner, wide, level)
-    i = t[t[START] + a] + source * t[t[STRIDE] + a] + c
-    return -work[high, i] if turned else work[low, i]
+    return SINGLE if single else ENDS
 
 
 @kernel
 def _least_mean(
-    t: Any, f: Any, work: Any, step: int, c: int, owner: int, wide: bool, case: Any, capacity: int,
-    turned: bool,
-) -> float:  # fmt: skip
-    """A lower bound of a weighted mean, by bisection; if ``turned``, of the mean with its sign turned."""
-    count = t[SURE_COUNT] + t[MAYBE_COUNT]
-    least, most = np.inf, -np.inf
+    t: Any, f: Any, work: Any, c: int, wide: bool, case: Any, capacity: int, weights: int, turned: int
+) -> float:
+    """A lower bound of a weighted mean; if ``turned`` is 1, of the mean with its sign turned."""
+    count, usuals = t[SURE_COUNT] + t[MAYBE_COUNT], f[t[VALUE] :]
+    least, most, sign = np.inf, -np.inf, -1.0 if turned == 1 else 1.0
     total = weight = 0.0
     for k in range(count):
-        usual = _brought(t, work, step, _entry(t, k), c, owner, False, 0, turned)
-        worst = usual
-        if wide:
-            worst = min(worst, _brought(t, work, step, _entry(t, k), c, owner, True, case.level, turned))
+        at, rows = t[t[ENTRY_AT] + k] + c, t[ENTRY_ROWS] + 4 * k + turned
+        usual = sign * work[t[rows], at]
+        worst = min(usual, sign * work[t[rows + 2], at]) if wide else usual
         if not (np.isfinite(usual) and np.isfinite(worst)):
             return -np.inf
-        f[t[VALUE] + 2 * k], f[t[VALUE] + 2 * k + 1] = usual, worst
+        usuals[k], usuals[count + k] = usual, worst
         least, most = min(least, worst), max(most, usual)
-        total += f[t[WEIGHT] + 4 * k] * usual
-        weight += f[t[WEIGHT] + 4 * k]
-    if t[MAYBE_COUNT] == 0 and not wide and _is_single(t, f, count) and weight > 0:
+        total += f[t[WEIGHT] + k] * usual
+        weight += f[t[WEIGHT] + k]
+    if t[MAYBE_COUNT] == 0 and not wide and weights == SINGLE and weight > 0:
         return total / weight
     top = min(most, total / weight) if t[MAYBE_COUNT] == 0 and weight > 0 else most
-    for _ in range(HALVINGS):
-        middle = 0.5 * (least + top)
-        if _is_confirmed(t, f, step, wide, case, capacity, middle):
-            least = middle
+    return _last_confirmed(t, f, wide, case, capacity, least, top)
+
+
+@kernel
+def _last_confirmed(t: Any, f: Any, wide: bool, case: Any, capacity: int, least: float, top: float) -> float:
+    """The largest bound from ``least``, which holds anyway, to ``top`` that is confirmed, by the Illinois method.
+
+    By how much a bound is confirmed falls nearly along a line, so a few steps do what takes 24 halvings.
+    """
+    if not least < top:
+        return least
+    high = _surplus(t, f, wide, case, capacity, top)
+    if high > 0.0:
+        return top
+    low, room, side = _surplus(t, f, wide, case, capacity, least), CLOSE * (top - least), 0
+    for _ in range(MOST_STEPS):
+        if not top - least > room:
+            break
+        share = low / (low - high) if low > 0.0 else 0.5
+        middle = min(max(least + share * (top - least), least + 0.5 * room), top - 0.5 * room)
+        surplus = _surplus(t, f, wide, case, capacity, middle)
+        if surplus > 0.0:
+            # Whichever end stays twice counts half, so that both move.
+            least, low, high = middle, surplus, 0.5 * high if side == 1 else high
+            side = 1
         else:
-            top = middle
+            top, high, low = middle, surplus, 0.5 * low if side == -1 else low
+            side = -1
     return least
 
 
-@kernel
-def _is_single(t: Any, f: Any, count: int) -> bool:
-    """Whether each weight is a single number."""
-    single = True
-    for k in range(count):
-        single &= f[t[WEIGHT] + 4 * k] == f[t[WEIGHT] + 4 * k + 1]
-    return single
-
-
-@kernel
-def _is_confirmed(t: Any, f: Any, step: int, wide: bool, case: Any, capacity: int, bound: float) -> bool:
-    """Whether Σ w (m - bound) is positive in the whole case, so that the mean exceeds ``bound``."""
+@called
+def _surplus(t: Any, f: Any, wide: bool, case: Any, capacity: int, bound: float) -> float:
+    """Where this is positive, so is Σ w (m - bound) in the whole case, and the mean exceeds ``bound``."""
+    sure, count = t[SURE_COUNT], t[SURE_COUNT] + t[MAYBE_COUNT]
+    weights, values = f[t[WEIGHT] : t[WEIGHT] + 4 * count], f[t[VALUE] : t[VALUE] + 2 * count]
+    effects, falls, slots = f[t[EFFECT] :], f[t[FALL] :], t[t[ENTRY_SLOT] :]
     total = size = 0.0
     falling = 0
-    for k in range(t[OPEN_COUNT]):
-        f[t[EFFECT] + k] = 0.0
-    for k in range(t[SURE_COUNT] + t[MAYBE_COUNT]):
-        above, worst = f[t[VALUE] + 2 * k] - bound, f[t[VALUE] + 2 * k + 1] - bound
-        usual = (f[t[WEIGHT] + 4 * k] if above > 0 else f[t[WEIGHT] + 4 * k + 1]) * above
+    for k in range(t[OPEN_COUNT] if count > sure else 0):
+        effects[k] = 0.0
+    for k in range(count):
+        above = values[k] - bound
+        usual = (weights[k] if above > 0 else weights[count + k]) * above
         lowest = usual
         if wide:
-            lowest = min(usual, (f[t[WEIGHT] + 4 * k + 2] if worst > 0 else f[t[WEIGHT] + 4 * k + 3]) * worst)
-        there = True
-        if k >= t[SURE_COUNT]:
-            entry = t[t[MAYBE] + k - t[SURE_COUNT]]
-            there = is_there(t, step, entry)
-            slot = t[t[SLOT] + t[t[EDIT_OF] + t[t[TABLE] + place(t, step, EDGE) + entry]]]
-            f[t[EFFECT] + slot] += -usual if there else lowest
+            worst = values[count + k] - bound
+            lowest = min(usual, (weights[2 * count + k] if worst > 0 else weights[3 * count + k]) * worst)
         size += abs(usual)
-        if there:
-            total += usual
-            f[t[FALL] + falling] = lowest - usual
+        slot = slots[k] if k >= sure else 0
+        if slot < 0:
+            effects[-1 - slot] += lowest
+            continue
+        total += usual
+        if k >= sure:
+            effects[slot] -= usual
+        if wide:
+            falls[falling] = lowest - usual
             falling += 1
     if wide:
-        total -= largest(f[t[FALL] :], falling, capacity)
-    if t[MAYBE_COUNT] > 0:
-        total += smallest_of_some(f[t[EFFECT] :], t[OPEN_COUNT], case.least, case.most)
-    return total > LOST_DIGITS * size
+        total -= largest(falls, falling, capacity)
+    if count > sure:
+        total += smallest_of_some(effects, t[OPEN_COUNT], case.least, case.most)
+    return total - LOST_DIGITS * size

@@ -76,7 +76,15 @@ ONE_LEVEL = 103
 ONLY_LOWER = 104
 # How many numbers were bounded since the search was last entered: what it costs, whatever the machine.
 WORKED = 105
-NUM_NAMES = 106
+# For each entry that is listed, in the same order: where its row begins; in which rows of `work` its ends are, usual
+# and wide; where its wide ends are instead, if these are given (-1 if not); the slot of its edit, and if it is added,
+# -1 less the slot.
+ENTRY_AT, ENTRY_ROWS, ENTRY_GIVEN, ENTRY_SLOT = range(106, 110)
+# When the falls of a row's entries were last kept, for each level.
+FALLS_KEPT = 110
+# Whether a single margin is bounded, and nothing is searched.
+ONLY_MARGIN = 111
+NUM_NAMES = 112
 
 # One more kind of step than `flat` has: features that edits set.
 FEATURES = 7

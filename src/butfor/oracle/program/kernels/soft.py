@@ -112,11 +112,11 @@ def arrivals_of(flat: Any, weights: Any, step: int, row: int, places: Any, share
 def ranked(values: Any, sign: float, c: int, room: Any, arrivals: int) -> int:
     """The largest (for a minimum, smallest) messages of a column, the first ranks; how many there are."""
     best, places, shares = room[0], room[3], room[4]
-    count = 0
+    count, last = 0, -np.inf
     for k in range(arrivals):
-        if shares[k] == 0.0:
-            continue
         message, at = sign * values[places[k] + c], count
+        if shares[k] == 0.0 or (count == RANKS and not message > last):
+            continue
         while at > 0 and message > sign * values[places[best[at - 1]] + c]:
             if at < RANKS:
                 best[at] = best[at - 1]
@@ -124,6 +124,7 @@ def ranked(values: Any, sign: float, c: int, room: Any, arrivals: int) -> int:
         if at < RANKS:
             best[at] = k
             count = min(count + 1, RANKS)
+        last = sign * values[places[best[count - 1]] + c]
     return count
 
 
