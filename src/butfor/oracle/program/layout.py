@@ -12,6 +12,7 @@ from butfor.oracle.program.kernels import flat
 from butfor.oracle.program.kernels.flat import Flat, State
 from butfor.oracle.program.kernels.functions import CODES
 from butfor.oracle.program.kernels.values import evaluate
+from butfor.oracle.program.kernels.vectors import LANES
 from butfor.oracle.program.steps import Concat, Fold, Gather, Linear, Map, Pick, Reduce, in_order
 
 if TYPE_CHECKING:
@@ -24,10 +25,8 @@ if TYPE_CHECKING:
 
     Number = TypeVar("Number", np.bool_, np.int64)
 
-__all__ = ["Layout", "Values"]
+__all__ = ["Layout", "Values", "room_for"]
 
-# How many numbers the processor reads at once, if they begin at a multiple of that.
-VECTOR = 8
 
 
 class _Tables:
@@ -56,7 +55,14 @@ class _Tables:
 
 def _padded(size: int) -> int:
     """The next multiple of a vector."""
-    return -(-size // VECTOR) * VECTOR
+    return -(-size // LANES) * LANES
+
+
+def room_for(size: int) -> NDArray[np.float64]:
+    """Zeros that begin where vectors are read best, with room for one more vector behind them."""
+    room = np.zeros(size + 2 * LANES)
+    first = -(room.ctypes.data // room.itemsize) % LANES
+    return room[first : first + size]
 
 
 def _added(step: Step) -> list[Value]:
@@ -117,14 +123,13 @@ class _Steps:
             self._write(at, step, value, [values.numbers[id(one)] for one in step.inputs])
 
     def all_matrices(self) -> NDArray[np.float64]:
-        """One behind the other, where vector instructions read them best."""
-        size = sum(_padded(matrix.size) for matrix in self._matrices)
-        room = np.zeros(size + VECTOR)
-        first = at = -(room.ctypes.data // room.itemsize) % VECTOR
+        """One behind the other."""
+        room = room_for(sum(_padded(matrix.size) for matrix in self._matrices))
+        at = 0
         for matrix in self._matrices:
             room[at : at + matrix.size] = matrix
             at += _padded(matrix.size)
-        return room[first : first + size]
+        return room
 
     def _write(self, at: int, step: Step, value: Value, of: list[int]) -> None:
         """Write one step, which reads the values with the numbers ``of``."""
@@ -253,20 +258,25 @@ class Layout:
         """The values that no step computes, and no room for changes."""
         nothing, none = np.empty(0), np.empty(0, np.int64)
         stamps, widest = np.zeros(len(self.flat.needed), np.int64), int(self.flat.width.max())
+        values = room_for(len(self.start))
+        values[:] = self.start
         return State(
-            self.start.copy(), nothing, nothing, np.empty((0, 2), np.int64), stamps, none, none, none,
-            np.empty(0, np.bool_), none, none, none, np.empty(widest, np.int64), np.empty(widest), none,
+            values, values, nothing, nothing, np.empty((0, 2), np.int64), stamps, none, none, none,
+            np.empty(0, np.bool_), none, none, none, none, none, np.empty(widest, np.int64), np.empty(widest), none,
         )  # fmt: skip
 
     def empty_state(self) -> State:
         """The values that no step computes, and room for what edits change."""
         size, rows, widest = len(self.start), len(self.flat.needed), int(self.flat.width.max())
+        values, middle = room_for(2 * _padded(size)), _padded(size)
+        values[:size] = self.start
         return State(
-            self.start.copy(), np.empty(size), np.empty(size), np.empty((rows, 2), np.int64), np.zeros(rows, np.int64),
-            np.empty(rows, np.int64), np.zeros(len(self.flat.first), np.int64), np.zeros(rows, np.int64),
-            self.present.copy(), np.zeros(len(self.present), np.int64), np.zeros(self.num_entries, np.int64),
-            np.empty(3 * self.num_entries, np.int64), np.empty(widest, np.int64), np.empty(widest),
-            np.zeros(1, np.int64),
+            values, values[:size], values[middle : middle + size], room_for(size), np.empty((rows, 2), np.int64),
+            np.zeros(rows, np.int64), np.empty(rows + 1, np.int64), np.zeros(len(self.flat.first), np.int64),
+            np.zeros(rows, np.int64), self.present.copy(), np.zeros(len(self.present), np.int64),
+            np.zeros(self.num_entries, np.int64), np.empty(3 * self.num_entries, np.int64),
+            np.empty(self.num_entries, np.int64), np.empty(self.num_entries, np.int64), np.empty(widest, np.int64),
+            np.empty(widest), np.zeros(1, np.int64),
         )  # fmt: skip
 
     @cached_property

@@ -17,6 +17,7 @@ from butfor.oracle.program.kernels.flat import (
     ENTRY,
     GATHER,
     INPUTS,
+    LINEAR,
     OF_EDGE,
     PICK,
     READER,
@@ -27,8 +28,9 @@ from butfor.oracle.program.kernels.flat import (
     jit,
     kernel,
 )
-from butfor.oracle.program.kernels.receivers import extreme_anew, receivers_of, sum_anew
+from butfor.oracle.program.kernels.receivers import receivers_of, reduce_anew
 from butfor.oracle.program.kernels.values import compute
+from butfor.oracle.program.kernels.vectors import copy_row, rows_differ
 
 __all__ = ["extend"]
 
@@ -57,11 +59,10 @@ def _propagate_reduce(flat: Any, state: Any, step: int, columns: Any, now: int) 
             entries[count] = table[edge_entries + j]
             count += 1
     kept = receivers_of(flat, state, step, entries[:count], now) if count else 0
-    if kept and flat.code[step] <= SHARE:
-        sum_anew(flat, state, step, entries[:kept], now)
-    elif kept:
-        extreme_anew(flat, state, step, entries[:kept], now)
-        _drop_unchanged(flat, state, flat.out[step])
+    if kept:
+        reduce_anew(flat, state, step, entries[:kept], now)
+        if flat.code[step] > SHARE:
+            _drop_unchanged(flat, state, flat.out[step])
 
 
 @kernel
@@ -94,9 +95,7 @@ def _put(flat: Any, state: Any, value: int, row: int, i: int, now: int) -> None:
     first, width = flat.first[value], flat.width[value]
     if flat.needed[first + row]:
         o = flat.start[value] + row * width
-        mine, copied = state.fresh[o : o + width], state.fresh[i : i + width]
-        for c in range(width):
-            mine[c] = copied[c]
+        copy_row(state.fresh, o, state.fresh, i, width)
         state.stamp[first + row] = now
         state.changed[first + state.counts[value]] = row
         state.counts[value] += 1
@@ -124,24 +123,19 @@ def _propagate_rows(flat: Any, state: Any, step: int, now: int) -> None:
     state.counts[value] = count
     if count:
         compute(flat, state, step, rows[:count], now, state.fresh)
-        _drop_unchanged(flat, state, value)
+        if flat.kind[step] != LINEAR:  # a product hardly ever stays the same
+            _drop_unchanged(flat, state, value)
 
 
 @kernel
 def _drop_unchanged(flat: Any, state: Any, value: int) -> None:
     """What came out the same has not changed."""
-    base, fresh, first, width = state.base, state.fresh, flat.first[value], flat.width[value]
+    first, width = flat.first[value], flat.width[value]
     rows, kept = state.changed[first : first + state.counts[value]], 0
     for k in range(len(rows)):
         row = rows[k]
         o = flat.start[value] + row * width
-        differs = False
-        before, after = base[o : o + width], fresh[o : o + width]
-        for c in range(width):
-            if after[c] != before[c]:
-                differs = True
-                break
-        if differs:
+        if rows_differ(state.fresh, o, state.base, o, width):
             rows[kept] = row
             kept += 1
         else:
@@ -178,8 +172,7 @@ def _set_features(flat: Any, state: Any, edited: Any, edit: int, now: int) -> No
             state.stamp[first + row] = now
             state.changed[first + state.counts[x]] = row
             state.counts[x] += 1
-            for c in range(flat.width[x]):
-                state.fresh[i + c] = state.base[i + c]
+            copy_row(state.fresh, i, state.base, i, flat.width[x])
         state.fresh[i + edited.features[k]] = edited.values[k]
 
 
@@ -221,10 +214,8 @@ def _keep(flat: Any, state: Any, columns: Any) -> int:
         for k in range(state.counts[value]):
             row = state.changed[flat.first[value] + k]
             o = flat.start[value] + row * width
-            before, after, kept = state.base[o : o + width], state.fresh[o : o + width], state.saved[at : at + width]
-            for c in range(width):
-                kept[c] = before[c]
-                before[c] = after[c]
+            copy_row(state.saved, at, state.base, o, width)
+            copy_row(state.base, o, state.fresh, o, width)
             state.log[saved, 0], state.log[saved, 1] = value, row
             saved += 1
             at += width
@@ -240,9 +231,7 @@ def _undo(flat: Any, state: Any, columns: Any, saved: int) -> None:
         value, row = state.log[k, 0], state.log[k, 1]
         width = flat.width[value]
         o = flat.start[value] + row * width
-        before, kept = state.base[o : o + width], state.saved[at : at + width]
-        for c in range(width):
-            before[c] = kept[c]
+        copy_row(state.base, o, state.saved, at, width)
         at += width
     for column in columns:
         state.present[column] = not state.present[column]

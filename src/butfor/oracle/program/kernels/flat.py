@@ -90,22 +90,25 @@ class State(NamedTuple):
     """All values after the edits made so far, and what a further edit changes.
 
     Attributes:
+        values: ``base`` and, from the middle on, ``fresh``, so that a row of either is a place in one array.
         base: the numbers of all values.
         fresh: the same places, for rows that were computed anew.
         saved: the rows that were replaced when a prefix was made, in the order of ``log``.
         log: the value and row of each.
         stamp: for each row that can change, when it was last computed anew.
-        changed: the rows of each value that changed.
+        changed: the rows of each value that changed; the last place is for rows that did not.
         counts: how many these are.
         tally: for rows of a reduction, how many of their entries changed; -1 if all were added up again.
         present: whether each edge column is there.
         toggled: when it was last toggled.
         visited: when each entry of each reduction last changed.
         entries: room for the entries of one reduction that change.
+        arrivals, places: room for the entries that lead to one row, and for where the message of each begins.
         columns, factors: room for the columns of one row, and for a number of each.
         clock: one number, the time.
     """
 
+    values: NDArray[np.float64]
     base: NDArray[np.float64]
     fresh: NDArray[np.float64]
     saved: NDArray[np.float64]
@@ -118,6 +121,8 @@ class State(NamedTuple):
     toggled: NDArray[np.int64]
     visited: NDArray[np.int64]
     entries: NDArray[np.int64]
+    arrivals: NDArray[np.int64]
+    places: NDArray[np.int64]
     columns: NDArray[np.int64]
     factors: NDArray[np.float64]
     clock: NDArray[np.int64]
