@@ -117,7 +117,7 @@ class _Steps:
         )
         self.tables = _Tables()
         self._matrices: list[NDArray[np.float64]] = []
-        self.num_entries = 0
+        self.num_entries = self.num_second = 0
         self._rows, self._num_columns = values.rows, num_columns
         for at, (step, value) in enumerate(pairs):
             self._write(at, step, value, [values.numbers[id(one)] for one in step.inputs])
@@ -149,7 +149,7 @@ class _Steps:
         elif isinstance(step, Gather):
             self._write_gather(at, step, of[0])
         elif isinstance(step, Reduce):
-            self._write_reduce(at, step, of[0], value.rows)
+            self._write_reduce(at, step, of[0], value)
 
     def _write_map(self, at: int, step: Map) -> None:
         self.kind[at], self.code[at] = flat.MAP, CODES[step.code]
@@ -182,16 +182,19 @@ class _Steps:
         place[flat.SOURCE] = self.tables.put(step.source)
         place[flat.READERS : flat.READER + 1] = self.tables.put_lists(step.source, int(self._rows[source]))
 
-    def _write_reduce(self, at: int, step: Reduce, source: int, rows: int) -> None:
+    def _write_reduce(self, at: int, step: Reduce, source: int, value: Value) -> None:
         self._write_gather(at, step, source)
         self.kind[at], self.code[at] = flat.REDUCE, flat.REDUCTIONS[step.code]
         self.parameters[at] = step.empty, step.counts, _limit(step)
         place, tables = self.places[at], self.tables
-        place[flat.ARRIVING : flat.ARRIVAL + 1] = tables.put_lists(step.receiver, rows)
+        place[flat.ARRIVING : flat.ARRIVAL + 1] = tables.put_lists(step.receiver, value.rows)
         place[flat.RECEIVER], place[flat.EDGE] = tables.put(step.receiver), tables.put(step.edges)
         place[flat.OF_EDGE : flat.ENTRY + 1] = tables.put_lists(step.edges, self._num_columns)
         place[flat.VISIT] = self.num_entries
         self.num_entries += len(step.receiver)
+        if step.code in ("amax", "amin") and step.inputs[0].fixed:
+            place[flat.SECOND] = self.num_second
+            self.num_second += value.rows * value.width
         if step.factor_columns is not None:
             self.columns[at, 1] = tables.put(step.factor_columns)
 
@@ -207,6 +210,7 @@ class Layout:
         row: the row of it.
         present: which edge columns are there before any edit.
         num_entries: of all reductions together.
+        num_second: how many numbers `State.second` has.
         reads: for each edge column, whether it leads to a row that the target needs.
         receivers: for each reduction, the nodes that the rows are which the target needs, -1 for rows that are none,
             and whether edges are followed to their senders.
@@ -219,6 +223,7 @@ class Layout:
     row: int
     present: NDArray[np.bool_]
     num_entries: int
+    num_second: int
     reads: NDArray[np.bool_]
     receivers: list[tuple[NDArray[np.int64], bool]]
     features: list[int]
@@ -246,7 +251,8 @@ class Layout:
         )  # fmt: skip
         editable = [values.numbers.get(id(value), -1) for value in features]
         output = values.numbers[id(out)]
-        return cls(program, values.data(), output, row, present, steps.num_entries, reads, receivers, editable)
+        entries, second = steps.num_entries, steps.num_second
+        return cls(program, values.data(), output, row, present, entries, second, reads, receivers, editable)
 
     def state(self) -> State:
         """All values before any edit."""
@@ -261,7 +267,7 @@ class Layout:
         values = room_for(len(self.start))
         values[:] = self.start
         return State(
-            values, values, nothing, nothing, np.empty((0, 2), np.int64), stamps, none, none, none,
+            values, values, nothing, nothing, np.empty((0, 2), np.int64), stamps, none, none, none, nothing, none,
             np.empty(0, np.bool_), none, none, none, none, none, np.empty(widest, np.int64), np.empty(widest), none,
         )  # fmt: skip
 
@@ -273,16 +279,17 @@ class Layout:
         return State(
             values, values[:size], values[middle : middle + size], room_for(size), np.empty((rows, 2), np.int64),
             np.zeros(rows, np.int64), np.empty(rows + 1, np.int64), np.zeros(len(self.flat.first), np.int64),
-            np.zeros(rows, np.int64), self.present.copy(), np.zeros(len(self.present), np.int64),
+            np.zeros(rows, np.int64), room_for(self.num_second), np.zeros(rows, np.int64),
+            self.present.copy(), np.zeros(len(self.present), np.int64),
             np.zeros(self.num_entries, np.int64), np.empty(3 * self.num_entries, np.int64),
             np.empty(self.num_entries, np.int64), np.empty(self.num_entries, np.int64), np.empty(widest, np.int64),
-            np.empty(widest), np.zeros(1, np.int64),
+            room_for(widest), np.zeros(2, np.int64),
         )  # fmt: skip
 
     @cached_property
     def numbers(self) -> int:
         """How many numbers a state holds, about."""
-        return 3 * len(self.start) + len(self.flat.table)
+        return 3 * len(self.start) + self.num_second + len(self.flat.table)
 
 
 def _limit(step: Reduce) -> float:

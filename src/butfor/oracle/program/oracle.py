@@ -16,6 +16,7 @@ from butfor.oracle.extending import ExtendingOracle
 from butfor.oracle.program.bounding.owners import TooLarge
 from butfor.oracle.program.bounding.sieve import Bounding, ProgramSieve
 from butfor.oracle.program.build import TOO_SMALL, WholeProgram, build
+from butfor.oracle.program.kernels.changes import extend
 from butfor.oracle.program.program import NothingChanges, Program, Refused
 from butfor.oracle.program.recording import recorded_at_other_sizes
 from butfor.oracle.program.relaxation import ProgramRelaxation
@@ -61,8 +62,6 @@ class ProgramOracle(ExtendingOracle):
         return found.reason if isinstance(found, Refused) else ""
 
     def _compiled(self, edits: Edits, count: int) -> tuple[NDArray[Any], Extend]:
-        from butfor.oracle.program.kernels.changes import extend
-
         program = self._program(edits)
         layout, edited = program.layout, program.edited
         out = np.empty((count, int(layout.flat.width[layout.output])))

@@ -27,6 +27,7 @@ from butfor.oracle.program.kernels.flat import (
     inlined,
     jit,
     kernel,
+    natural,
 )
 from butfor.oracle.program.kernels.receivers import receivers_of, reduce_anew
 from butfor.oracle.program.kernels.values import compute
@@ -45,9 +46,9 @@ def _propagate_reduce(flat: Any, state: Any, step: int, columns: Any, now: int) 
     if flat.first[a] >= 0:
         readers, reader = flat.tables[step, READERS], flat.tables[step, READER]
         for k in range(counts[a]):
-            row = changed[flat.first[a] + k]
-            for j in range(table[readers + row], table[readers + row + 1]):
-                entries[count] = table[reader + j]
+            row = changed[natural(flat.first[a] + k)]
+            for j in range(table[natural(readers + row)], table[natural(readers + row + 1)]):
+                entries[natural(count)] = table[natural(reader + j)]
                 count += 1
     if flat.arity[step] == 2 and flat.first[b] >= 0:
         for k in range(counts[b]):
@@ -115,10 +116,11 @@ def _propagate_rows(flat: Any, state: Any, step: int, now: int) -> None:
         if flat.first[a] < 0:
             continue
         for k in range(state.counts[a]):
-            row = changed[flat.first[a] + k]
-            if flat.needed[first + row] and stamp[first + row] != now:
-                stamp[first + row] = now
-                rows[count] = row
+            row = changed[natural(flat.first[a] + k)]
+            at = natural(first + row)
+            if flat.needed[at] and stamp[at] != now:
+                stamp[at] = now
+                rows[natural(count)] = row
                 count += 1
     state.counts[value] = count
     if count:
@@ -136,7 +138,7 @@ def _drop_unchanged(flat: Any, state: Any, value: int) -> None:
         row = rows[k]
         o = flat.start[value] + row * width
         if rows_differ(state.fresh, o, state.base, o, width):
-            rows[kept] = row
+            rows[natural(kept)] = row
             kept += 1
         else:
             state.stamp[first + row] = 0
@@ -252,6 +254,8 @@ def extend(
         for j in range(pointers[i] - 1, pointers[i + 1]):
             is_prefix = j < pointers[i]
             edits, columns = prefixes[i] if is_prefix else candidates[j : j + 1], made if is_prefix else tried
+            if is_prefix:
+                state.clock[1] = state.clock[0] + 1
             toggled = _make(flat, state, edited, edits, columns)
             if is_prefix:
                 count, saved = toggled, _keep(flat, state, made[:toggled])

@@ -12,11 +12,13 @@ from butfor.oracle.program.kernels.flat import (
     ARRIVING,
     EDGE,
     RECEIVER,
+    SECOND,
     SHARE,
     SOURCE,
     VISIT,
     inlined,
     kernel,
+    natural,
 )
 from butfor.oracle.program.kernels.values import BLOCK, add_product, reduce_rows
 from butfor.oracle.program.kernels.vectors import copy_row
@@ -37,15 +39,16 @@ def receivers_of(flat: Any, state: Any, step: int, entries: Any, now: int) -> in
     kept = count = 0
     nowhere = len(changed) - 1
     for entry in entries:
-        at = first + table[receivers + entry]
-        is_new = flat.needed[at] & (visited[visits + entry] != now)
+        row, visit = table[natural(receivers + entry)], natural(visits + entry)
+        at = natural(first + row)
+        is_new = flat.needed[at] & (visited[visit] != now)
         is_first = is_new & (stamp[at] != now)
         # Written down in any case, which is quicker than to guess whether it is new.
-        entries[kept] = entry
-        changed[first + count if is_first else nowhere] = at - first
+        entries[natural(kept)] = entry
+        changed[natural(first + count if is_first else nowhere)] = row
         kept += is_new
         count += is_first
-        visited[visits + entry] = now
+        visited[visit] = now
         tally[at] = (0 if is_first else tally[at]) + is_new
         stamp[at] = now if is_new else stamp[at]
     state.counts[value] = count
@@ -59,11 +62,15 @@ def reduce_anew(flat: Any, state: Any, step: int, entries: Any, now: int) -> Non
     All is as quick where most entries changed or there are few, and exact where nearly everything goes: a difference
     of large sums is rounding.
     """
-    value, is_sum = flat.out[step], flat.code[step] <= SHARE
+    value = flat.out[step]
     first, width = flat.first[value], flat.width[value]
-    rows, much = state.changed[first : first + state.counts[value]], 0
+    rows, much, left = state.changed[first : first + state.counts[value]], 0, 0
+    if flat.tables[step, SECOND] >= 0:
+        _take_second(flat, state, step, entries, now)
     for k in range(len(rows)):
         row = rows[k]
+        if state.tally[first + row] < 0:
+            continue
         if _much_changed(flat, state, step, row):
             state.tally[first + row] = -1
             rows[k], rows[much] = rows[much], row
@@ -71,11 +78,32 @@ def reduce_anew(flat: Any, state: Any, step: int, entries: Any, now: int) -> Non
         else:
             o = flat.start[value] + row * width
             copy_row(state.fresh, o, state.base, o, width)
+            left += 1
     reduce_rows(flat, state, step, rows[:much], now, state.fresh)
-    if much < len(rows) and is_sum:
+    if left and flat.code[step] <= SHARE:
         _add_differences(flat, state, step, entries, now)
-    elif much < len(rows):
+    elif left:
         _extremes_anew(flat, state, step, rows[much:], entries, now)
+
+
+@inlined
+def _take_second(flat: Any, state: Any, step: int, entries: Any, now: int) -> None:
+    """Rows that lose one of the entries that they had before any edit: what is left without it is known."""
+    table, value, a, prefix = flat.table, flat.out[step], flat.inputs[step, 0], state.clock[1]
+    first, width = flat.first[value], flat.width[value]
+    sources, edges, receivers = flat.tables[step, SOURCE], flat.tables[step, EDGE], flat.tables[step, RECEIVER]
+    for entry in entries:
+        row, column, source = table[receivers + entry], table[edges + entry], table[sources + entry]
+        if now == prefix:
+            state.touched[first + row] = now
+        elif state.tally[first + row] == 1 and state.touched[first + row] != prefix and state.present[column]:
+            o, i = flat.start[value] + row * width, flat.start[a] + source * flat.stride[a]
+            s = flat.tables[step, SECOND] + row * width
+            mine, extreme, gone = state.fresh[o : o + width], state.base[o : o + width], state.base[i : i + width]
+            second = state.second[s : s + width]
+            for c in range(width):
+                mine[c] = second[c] if gone[c] == extreme[c] else extreme[c]
+            state.tally[first + row] = -1
 
 
 @inlined
@@ -142,8 +170,10 @@ def _extremes_anew(flat: Any, state: Any, step: int, rows: Any, entries: Any, no
     """
     _mark_gone(flat, state, step, entries)
     _raise_extremes(flat, state, step, entries, now)
+    first = flat.first[flat.out[step]]
     for row in rows:
-        _search_anew(flat, state, step, row, now)
+        if state.tally[first + row] >= 0:
+            _search_anew(flat, state, step, row, now)
 
 
 @inlined

@@ -26,12 +26,14 @@ from butfor.oracle.program.kernels.flat import (
     MATRIX,
     PICK,
     REDUCE,
+    SECOND,
     SHARE,
     SOURCE,
     WHICH,
     inlined,
     jit,
     kernel,
+    natural,
 )
 from butfor.oracle.program.kernels.functions import ADD, MUL, RELU, function
 from butfor.oracle.program.kernels.vectors import (
@@ -264,16 +266,38 @@ def _messages(flat: Any, state: Any, step: int, row: int, now: int) -> int:
     sources, edges = flat.tables[step, SOURCE], flat.tables[step, EDGE]
     first, start, stride, anew, count = flat.first[a], flat.start[a], flat.stride[a], len(state.values) // 2, 0
     for k in range(table[arriving + row], table[arriving + row + 1]):
-        entry = table[arrival + k]
-        column, source = table[edges + entry], table[sources + entry]
-        if column >= 0 and present[column] == (toggled[column] == now):
-            continue
+        entry = table[natural(arrival + k)]
+        column, source = table[natural(edges + entry)], table[natural(sources + entry)]
+        there = column < 0 or present[natural(column)] != (toggled[natural(column)] == now)
         place = start + source * stride
         if first >= 0:
-            place += anew * (stamp[first + source] == now)
-        entries[count], places[count] = entry, place
-        count += 1
+            place += anew * (stamp[natural(first + source)] == now)
+        entries[natural(count)], places[natural(count)] = entry, place
+        count += there
     return count
+
+
+@kernel
+def _find_second(flat: Any, state: Any, step: int, rows: Any) -> None:
+    """What each maximum or minimum would be if the entry that it is of were gone."""
+    value, sign = flat.out[step], -1.0 if flat.code[step] == AMIN else 1.0
+    width, values, best = flat.width[value], state.values, state.factors
+    for row in rows:
+        s = flat.tables[step, SECOND] + row * width
+        count = _messages(flat, state, step, row, -1)
+        mine, extreme = state.second[s : s + width], best[:width]
+        fill_row(state.second, s, flat.parameters[step, 0], width)
+        for k in range(count):
+            i = state.places[k]
+            brought = values[i : i + width]
+            if k == 0:
+                copy_row(best, 0, values, i, width)
+                continue
+            for c in range(width):
+                larger = sign * brought[c] > sign * extreme[c]
+                other = extreme[c] if larger else brought[c]
+                mine[c] = other if (k == 1) | (sign * other > sign * mine[c]) else mine[c]
+                extreme[c] = brought[c] if larger else extreme[c]
 
 
 @kernel
@@ -356,5 +380,7 @@ def evaluate(flat: Any, state: Any) -> None:
         rows = needed_rows(flat, flat.out[step])
         if flat.kind[step] == REDUCE:
             reduce_rows(flat, state, step, rows, -1, state.base)
+            if flat.tables[step, SECOND] >= 0:
+                _find_second(flat, state, step, rows)
         else:
             compute(flat, state, step, rows, -1, state.base)
