@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from butfor.oracle.program.kernels import flat
+from butfor.oracle.program.kernels.emitting import LANES
+from butfor.oracle.program.kernels.evaluate import evaluate
 from butfor.oracle.program.kernels.flat import Flat, State
 from butfor.oracle.program.kernels.functions import CODES
-from butfor.oracle.program.kernels.values import evaluate
-from butfor.oracle.program.kernels.vectors import LANES
 from butfor.oracle.program.steps import Concat, Fold, Gather, Linear, Map, Pick, Reduce, in_order
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     Number = TypeVar("Number", np.bool_, np.int64)
 
 __all__ = ["Layout", "Values", "room_for"]
-
 
 
 class _Tables:

@@ -63,14 +63,13 @@ class ProgramOracle(ExtendingOracle):
 
     def _compiled(self, edits: Edits, count: int) -> tuple[NDArray[Any], Extend]:
         program = self._program(edits)
-        layout, edited = program.layout, program.edited
+        layout = program.layout
         out = np.empty((count, int(layout.flat.width[layout.output])))
 
         def run(
             thread: int, prefixes: NDArray[np.int64], candidates: NDArray[np.int64], pointers: NDArray[np.int64]
         ) -> None:
-            state = program.state(thread)
-            extend(layout.flat, state, edited, layout.output, layout.row, prefixes, candidates, pointers, out)
+            extend(program.bound(thread), layout.output, layout.row, prefixes, candidates, pointers, out)
 
         return out, run
 

@@ -7,7 +7,7 @@ import pytest
 from numba import njit
 
 from butfor.oracle.program.kernels import vectors
-from butfor.oracle.program.kernels.vectors import LANES, VECTORS
+from butfor.oracle.program.kernels.emitting import LANES, VECTORS
 from butfor.oracle.program.layout import room_for
 
 # Every way in which a row is cut into vectors: several at once, single ones, and a part of one.

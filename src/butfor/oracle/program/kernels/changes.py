@@ -240,10 +240,9 @@ def _undo(flat: Any, state: Any, columns: Any, saved: int) -> None:
 
 
 @jit
-def extend(
-    flat: Any, state: Any, edited: Any, output: int, row: int, prefixes: Any, candidates: Any, pointers: Any, out: Any
-) -> None:
+def extend(bound: Any, output: int, row: int, prefixes: Any, candidates: Any, pointers: Any, out: Any) -> None:
     """The output after prefix ``i`` and candidate ``j``, for j from pointers[i] to pointers[i + 1]."""
+    flat, state, edited = bound.flat, bound.state, bound.edited
     made, tried = np.empty(len(state.present), np.int64), np.empty(len(state.present), np.int64)
     width, first = flat.width[output], flat.first[output]
     o = flat.start[output] + row * width

@@ -100,7 +100,7 @@ class State(NamedTuple):
         changed: the rows of each value that changed; the last place is for rows that did not.
         counts: how many these are.
         tally: for rows of a reduction, how many of their entries changed; -1 once they are computed.
-        second: for maxima and minima of fixed rows, what each would be without the entry that it is of, before any edit.
+        second: for maxima and minima of fixed rows, what each is without the entry that it is of, before any edit.
         touched: for rows of a reduction, the last prefix that changed their entries.
         present: whether each edge column is there.
         toggled: when it was last toggled.
@@ -152,8 +152,8 @@ class Edited(NamedTuple):
     editable: NDArray[np.int64]
 
 
-# An index of this type is not negative, so numba need not test whether it counts from the end, which takes as long as to
-# read a number. For the innermost loops.
+# An index of this type is not negative, so numba need not test whether it counts from the end, which takes as long as
+# to read a number. For the innermost loops.
 natural = np.uint64
 
 # Sums may be reordered so that they use vector instructions; nothing else is relaxed.

@@ -20,7 +20,8 @@ from butfor.oracle.program.kernels.flat import (
     kernel,
     natural,
 )
-from butfor.oracle.program.kernels.values import BLOCK, add_product, reduce_rows
+from butfor.oracle.program.kernels.reductions import add_product, reduce_rows
+from butfor.oracle.program.kernels.values import BLOCK
 from butfor.oracle.program.kernels.vectors import copy_row
 
 __all__ = ["receivers_of", "reduce_anew"]
@@ -110,12 +111,12 @@ def _take_second(flat: Any, state: Any, step: int, entries: Any, now: int) -> No
 def _much_changed(flat: Any, state: Any, step: int, row: int) -> bool:
     """Whether so much of what leads to a row changed that all of it is looked at."""
     table, arriving = flat.table, flat.tables[step, ARRIVING]
-    changed = state.tally[flat.first[flat.out[step]] + row]
-    start, end = table[arriving + row], table[arriving + row + 1]
+    changed, entries = state.tally[flat.first[flat.out[step]] + row], table[arriving + row + 1] - table[arriving + row]
+    much: bool
     if flat.code[step] <= SHARE:
-        much = 2 * changed >= end - start or (end - start <= FEW and flat.arity[step] == 1)
+        much = 2 * changed >= entries or (entries <= FEW and flat.arity[step] == 1)
     else:
-        much = 8 * changed >= end - start or _is_empty(flat, state, step, row)
+        much = 8 * changed >= entries or _is_empty(flat, state, step, row)
     return much
 
 
