@@ -142,7 +142,7 @@ def _of_rows(join: Callable[[Any, Any, Any], Any], text: str) -> Any:
                 place = builder.add(at, builder.load(builder.gep(places, [j])))
                 return [loaded(builder, builder.gep(values, [place]), vectors)]
 
-            for_all_columns(builder, [(out, begin)], width, count, terms, join, parallel=False)
+            for_all_columns(builder, [(out, begin)], width, count, terms, join, parallel=join is _plus)
             return context.get_dummy_value()
 
         return _signature(types.void, out, o, start, s, values, places, count, width), generate
