@@ -13,6 +13,7 @@ import torch
 
 from butfor.edits.edits import pack
 from butfor.oracle.base import Oracle
+from butfor.oracle.ties import near_ties
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -68,8 +69,6 @@ class ExtendingOracle(Oracle):
         threads: int = 1,
     ) -> Tensor:
         """By compiled code; where rounding could swap the first and second class, by the model itself."""
-        from butfor.oracle.ties import near_ties
-
         out = self._values(edits, prefixes, candidates, pointers, threads)
         logits = torch.from_numpy(out).to(self.general.predictor.logits)
         close = near_ties(out, NEARLY_A_TIE)

@@ -6,7 +6,7 @@ The kernels are run as plain Python here, so that one function of them can be re
 from __future__ import annotations
 
 from dataclasses import replace
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +15,8 @@ import torch
 
 from butfor.oracle import registry
 from butfor.oracle.general import ModelOracle
-from butfor.oracle.program import build, layout, oracle
-from butfor.oracle.program.kernels import changes, functions, receivers, soft, values
+from butfor.oracle.program import build, layout, oracle, program
+from butfor.oracle.program.kernels import changes, evaluate, functions, receivers, reductions, soft, values
 from butfor.oracle.program.layout import Layout
 from butfor.oracle.program.oracle import ProgramOracle, program_oracle
 from butfor.oracle.program.steps import Reduce, in_order
@@ -62,7 +62,10 @@ def caught(case: ProgramCase) -> str:
 
 def run_plainly(monkeypatch: pytest.MonkeyPatch, **broken: Callable[[Function], Function]) -> None:
     """Run the kernels as plain Python, with some functions replaced by what ``broken`` makes of them."""
-    worlds = {module.__name__: dict(vars(module)) for module in (functions, values, receivers, changes)}
+    modules = (functions, values, reductions, evaluate, receivers, changes)
+    worlds = {module.__name__: dict(vars(module)) for module in modules}
+    # The graph is small: all sums would be added up again, and no differences would be added.
+    worlds[receivers.__name__]["FEW"] = 0
     plain = {
         one.py_func.__name__: FunctionType(
             one.py_func.__code__, worlds[one.py_func.__module__], one.py_func.__name__, one.py_func.__defaults__
@@ -71,20 +74,80 @@ def run_plainly(monkeypatch: pytest.MonkeyPatch, **broken: Callable[[Function], 
         for one in world.values()
         if hasattr(one, "py_func")
     }
-    plain["add_multiples"] = add_multiples
+    plain |= VECTORS
     assert broken.keys() <= plain.keys()
     plain |= {name: wrong(plain[name]) for name, wrong in broken.items()}
     for world in worlds.values():
         world |= {name: one for name, one in plain.items() if name in world}
-    monkeypatch.setattr(changes, "extend", plain["extend"])
+    monkeypatch.setattr(oracle, "extend", plain["extend"])
     monkeypatch.setattr(layout, "evaluate", plain["evaluate"])
+    monkeypatch.setattr(
+        program, "bound", lambda flat, state, edited: SimpleNamespace(flat=flat, state=state, edited=edited)
+    )
 
 
-def add_multiples(out: Any, o: int, matrix: Any, m: int, factors: Any, rows: Any, count: int, width: int) -> None:
-    """What vector instructions do."""
-    for j in range(count):
-        at = m + rows[j] * width
-        out[o : o + width] += factors[j] * matrix[at : at + width]
+# What vector instructions do.
+
+
+def add_multiples(
+    out: Any, o: int, start: Any, s: int, matrix: Any, m: int, factors: Any, rows: Any, count: int, width: int
+) -> None:
+    """A row, and multiples of rows of a matrix."""
+    table = [matrix[m + row * width : m + (row + 1) * width] for row in rows[:count]]
+    out[o : o + width] = start[s : s + width] + sum(map(np.multiply, factors[:count], table))
+
+
+def add_products(
+    out: Any, o: int, p: int, start: Any, s: int, t: int, x: Any, i: int, j: int, matrix: Any, m: int, wide: int,
+    width: int,
+) -> None:  # fmt: skip
+    """Two rows, and the product of another with a matrix for each."""
+    table = matrix[m : m + wide * width].reshape(wide, width)
+    rows = [start[at : at + width] + x[of : of + wide] @ table for at, of in ((s, i), (t, j))]
+    out[o : o + width], out[p : p + width] = rows
+
+
+def of_rows(join: Function) -> Function:
+    """A row joined with others."""
+
+    def joined(out: Any, o: int, start: Any, s: int, rows: Any, places: Any, count: int, width: int) -> None:
+        row = start[s : s + width].copy()
+        for place in places[:count]:
+            row = join(row, rows[place : place + width])
+        out[o : o + width] = row
+
+    return joined
+
+
+def fill_row(out: Any, o: int, number: float, width: int) -> None:
+    """The same number everywhere."""
+    out[o : o + width] = number
+
+
+def row_by_row(compute: Function) -> Function:
+    """A row of one or two."""
+
+    def computed(out: Any, o: int, *inputs: Any) -> None:
+        width = inputs[-1]
+        rows = [x[i : i + width] for x, i in zip(inputs[:-1:2], inputs[1:-1:2], strict=True)]
+        out[o : o + width] = compute(*rows)
+
+    return computed
+
+
+VECTORS: dict[str, Function] = {
+    "add_multiples": add_multiples,
+    "add_products": add_products,
+    "add_rows": of_rows(np.add),
+    "largest_of_rows": of_rows(np.maximum),
+    "smallest_of_rows": of_rows(np.minimum),
+    "fill_row": fill_row,
+    "copy_row": row_by_row(np.copy),
+    "relu_row": row_by_row(lambda x: np.maximum(x, 0.0)),
+    "add_row": row_by_row(np.add),
+    "multiply_row": row_by_row(np.multiply),
+    "rows_differ": lambda x, i, y, j, width: (x[i : i + width] != y[j : j + width]).any(),
+}
 
 
 def after_layout(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Layout], Layout]) -> None:
@@ -280,16 +343,19 @@ def test_nothing_is_left_of_an_edit(
 @pytest.mark.parametrize("what", ["base", "present"])
 def test_nothing_is_left_between_two_questions(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A state that the last question spoilt; the guard asks only once before it trusts."""
-    right = changes.extend
+    right, bound = oracle.extend, program.bound
 
-    def extend(flat: Any, state: Any, *rest: Any) -> None:
-        right(flat, state, *rest)
+    def extend(asked: Any, output: int, *rest: Any) -> None:
+        right(asked.bound, output, *rest)
         if what == "base":
-            state.base[flat.start[rest[1]] :] += 1e-3
+            asked.state.base[asked.flat.start[output] :] += 1e-3
         else:
-            state.present[::3] = ~state.present[::3]
+            asked.state.present[::3] = ~asked.state.present[::3]
 
-    monkeypatch.setattr(changes, "extend", extend)
+    monkeypatch.setattr(oracle, "extend", extend)
+    monkeypatch.setattr(
+        program, "bound", lambda *parts: SimpleNamespace(bound=bound(*parts), flat=parts[0], state=parts[1])
+    )
     assert caught(case_of(LAYERS[0]))
 
 

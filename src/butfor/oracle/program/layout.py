@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from butfor.oracle.program.kernels import flat
+from butfor.oracle.program.kernels.emitting import LANES
+from butfor.oracle.program.kernels.evaluate import evaluate
 from butfor.oracle.program.kernels.flat import Flat, State
 from butfor.oracle.program.kernels.functions import CODES
-from butfor.oracle.program.kernels.values import evaluate
 from butfor.oracle.program.steps import Concat, Fold, Gather, Linear, Map, Pick, Reduce, in_order
 
 if TYPE_CHECKING:
@@ -24,10 +25,7 @@ if TYPE_CHECKING:
 
     Number = TypeVar("Number", np.bool_, np.int64)
 
-__all__ = ["Layout", "Values"]
-
-# How many numbers the processor reads at once, if they begin at a multiple of that.
-VECTOR = 8
+__all__ = ["Layout", "Values", "room_for"]
 
 
 class _Tables:
@@ -56,7 +54,14 @@ class _Tables:
 
 def _padded(size: int) -> int:
     """The next multiple of a vector."""
-    return -(-size // VECTOR) * VECTOR
+    return -(-size // LANES) * LANES
+
+
+def room_for(size: int) -> NDArray[np.float64]:
+    """Zeros that begin where vectors are read best, with room for one more vector behind them."""
+    room = np.zeros(size + 2 * LANES)
+    first = -(room.ctypes.data // room.itemsize) % LANES
+    return room[first : first + size]
 
 
 def _added(step: Step) -> list[Value]:
@@ -111,20 +116,19 @@ class _Steps:
         )
         self.tables = _Tables()
         self._matrices: list[NDArray[np.float64]] = []
-        self.num_entries = 0
+        self.num_entries = self.num_second = 0
         self._rows, self._num_columns = values.rows, num_columns
         for at, (step, value) in enumerate(pairs):
             self._write(at, step, value, [values.numbers[id(one)] for one in step.inputs])
 
     def all_matrices(self) -> NDArray[np.float64]:
-        """One behind the other, where vector instructions read them best."""
-        size = sum(_padded(matrix.size) for matrix in self._matrices)
-        room = np.zeros(size + VECTOR)
-        first = at = -(room.ctypes.data // room.itemsize) % VECTOR
+        """One behind the other."""
+        room = room_for(sum(_padded(matrix.size) for matrix in self._matrices))
+        at = 0
         for matrix in self._matrices:
             room[at : at + matrix.size] = matrix
             at += _padded(matrix.size)
-        return room[first : first + size]
+        return room
 
     def _write(self, at: int, step: Step, value: Value, of: list[int]) -> None:
         """Write one step, which reads the values with the numbers ``of``."""
@@ -144,7 +148,7 @@ class _Steps:
         elif isinstance(step, Gather):
             self._write_gather(at, step, of[0])
         elif isinstance(step, Reduce):
-            self._write_reduce(at, step, of[0], value.rows)
+            self._write_reduce(at, step, of[0], value)
 
     def _write_map(self, at: int, step: Map) -> None:
         self.kind[at], self.code[at] = flat.MAP, CODES[step.code]
@@ -177,16 +181,19 @@ class _Steps:
         place[flat.SOURCE] = self.tables.put(step.source)
         place[flat.READERS : flat.READER + 1] = self.tables.put_lists(step.source, int(self._rows[source]))
 
-    def _write_reduce(self, at: int, step: Reduce, source: int, rows: int) -> None:
+    def _write_reduce(self, at: int, step: Reduce, source: int, value: Value) -> None:
         self._write_gather(at, step, source)
         self.kind[at], self.code[at] = flat.REDUCE, flat.REDUCTIONS[step.code]
         self.parameters[at] = step.empty, step.counts, _limit(step)
         place, tables = self.places[at], self.tables
-        place[flat.ARRIVING : flat.ARRIVAL + 1] = tables.put_lists(step.receiver, rows)
+        place[flat.ARRIVING : flat.ARRIVAL + 1] = tables.put_lists(step.receiver, value.rows)
         place[flat.RECEIVER], place[flat.EDGE] = tables.put(step.receiver), tables.put(step.edges)
         place[flat.OF_EDGE : flat.ENTRY + 1] = tables.put_lists(step.edges, self._num_columns)
         place[flat.VISIT] = self.num_entries
         self.num_entries += len(step.receiver)
+        if step.code in ("amax", "amin") and step.inputs[0].fixed:
+            place[flat.SECOND] = self.num_second
+            self.num_second += value.rows * value.width
         if step.factor_columns is not None:
             self.columns[at, 1] = tables.put(step.factor_columns)
 
@@ -202,6 +209,7 @@ class Layout:
         row: the row of it.
         present: which edge columns are there before any edit.
         num_entries: of all reductions together.
+        num_second: how many numbers `State.second` has.
         reads: for each edge column, whether it leads to a row that the target needs.
         receivers: for each reduction, the nodes that the rows are which the target needs, -1 for rows that are none,
             and whether edges are followed to their senders.
@@ -214,6 +222,7 @@ class Layout:
     row: int
     present: NDArray[np.bool_]
     num_entries: int
+    num_second: int
     reads: NDArray[np.bool_]
     receivers: list[tuple[NDArray[np.int64], bool]]
     features: list[int]
@@ -241,7 +250,8 @@ class Layout:
         )  # fmt: skip
         editable = [values.numbers.get(id(value), -1) for value in features]
         output = values.numbers[id(out)]
-        return cls(program, values.data(), output, row, present, steps.num_entries, reads, receivers, editable)
+        entries, second = steps.num_entries, steps.num_second
+        return cls(program, values.data(), output, row, present, entries, second, reads, receivers, editable)
 
     def state(self) -> State:
         """All values before any edit."""
@@ -253,26 +263,32 @@ class Layout:
         """The values that no step computes, and no room for changes."""
         nothing, none = np.empty(0), np.empty(0, np.int64)
         stamps, widest = np.zeros(len(self.flat.needed), np.int64), int(self.flat.width.max())
+        values = room_for(len(self.start))
+        values[:] = self.start
         return State(
-            self.start.copy(), nothing, nothing, np.empty((0, 2), np.int64), stamps, none, none, none,
-            np.empty(0, np.bool_), none, none, none, np.empty(widest, np.int64), np.empty(widest), none,
+            values, values, nothing, nothing, np.empty((0, 2), np.int64), stamps, none, none, none, nothing, none,
+            np.empty(0, np.bool_), none, none, none, none, none, np.empty(widest, np.int64), np.empty(widest), none,
         )  # fmt: skip
 
     def empty_state(self) -> State:
         """The values that no step computes, and room for what edits change."""
         size, rows, widest = len(self.start), len(self.flat.needed), int(self.flat.width.max())
+        values, middle = room_for(2 * _padded(size)), _padded(size)
+        values[:size] = self.start
         return State(
-            self.start.copy(), np.empty(size), np.empty(size), np.empty((rows, 2), np.int64), np.zeros(rows, np.int64),
-            np.empty(rows, np.int64), np.zeros(len(self.flat.first), np.int64), np.zeros(rows, np.int64),
-            self.present.copy(), np.zeros(len(self.present), np.int64), np.zeros(self.num_entries, np.int64),
-            np.empty(3 * self.num_entries, np.int64), np.empty(widest, np.int64), np.empty(widest),
-            np.zeros(1, np.int64),
+            values, values[:size], values[middle : middle + size], room_for(size), np.empty((rows, 2), np.int64),
+            np.zeros(rows, np.int64), np.empty(rows + 1, np.int64), np.zeros(len(self.flat.first), np.int64),
+            np.zeros(rows, np.int64), room_for(self.num_second), np.zeros(rows, np.int64),
+            self.present.copy(), np.zeros(len(self.present), np.int64),
+            np.zeros(self.num_entries, np.int64), np.empty(3 * self.num_entries, np.int64),
+            np.empty(self.num_entries, np.int64), np.empty(self.num_entries, np.int64), np.empty(widest, np.int64),
+            room_for(widest), np.zeros(2, np.int64),
         )  # fmt: skip
 
     @cached_property
     def numbers(self) -> int:
         """How many numbers a state holds, about."""
-        return 3 * len(self.start) + len(self.flat.table)
+        return 3 * len(self.start) + self.num_second + len(self.flat.table)
 
 
 def _limit(step: Reduce) -> float:

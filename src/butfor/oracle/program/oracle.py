@@ -16,6 +16,7 @@ from butfor.oracle.extending import ExtendingOracle
 from butfor.oracle.program.bounding.owners import TooLarge
 from butfor.oracle.program.bounding.sieve import Bounding, ProgramSieve
 from butfor.oracle.program.build import TOO_SMALL, WholeProgram, build
+from butfor.oracle.program.kernels.changes import extend
 from butfor.oracle.program.program import NothingChanges, Program, Refused
 from butfor.oracle.program.recording import recorded_at_other_sizes
 from butfor.oracle.program.relaxation import ProgramRelaxation
@@ -62,17 +63,14 @@ class ProgramOracle(ExtendingOracle):
         return found.reason if isinstance(found, Refused) else ""
 
     def _compiled(self, edits: Edits, count: int) -> tuple[NDArray[Any], Extend]:
-        from butfor.oracle.program.kernels.changes import extend
-
         program = self._program(edits)
-        layout, edited = program.layout, program.edited
+        layout = program.layout
         out = np.empty((count, int(layout.flat.width[layout.output])))
 
         def run(
             thread: int, prefixes: NDArray[np.int64], candidates: NDArray[np.int64], pointers: NDArray[np.int64]
         ) -> None:
-            state = program.state(thread)
-            extend(layout.flat, state, edited, layout.output, layout.row, prefixes, candidates, pointers, out)
+            extend(program.bound(thread), layout.output, layout.row, prefixes, candidates, pointers, out)
 
         return out, run
 

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from butfor.oracle.program.bounding.owners import Changes
+from butfor.oracle.program.kernels.bound import bound
 from butfor.oracle.program.trace import Untraceable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from butfor.oracle.program.bounding.sieve import Bounding
-    from butfor.oracle.program.kernels.flat import Edited, State
+    from butfor.oracle.program.kernels.bound import Bound
+    from butfor.oracle.program.kernels.flat import Edited
     from butfor.oracle.program.layout import Layout
     from butfor.oracle.program.steps import Value
     from butfor.oracle.program.trace import Trace
@@ -79,7 +81,7 @@ class Program:
     is_part: bool = False
     is_local: bool | None = None
     bounding: dict[tuple[bool, bytes], Bounding | None] = field(default_factory=dict)
-    _states: dict[int, State] = field(default_factory=dict)
+    _bound: dict[int, Bound] = field(default_factory=dict)
 
     @property
     def changes(self) -> Changes:
@@ -90,11 +92,11 @@ class Program:
         edits = np.repeat(np.arange(len(edited.change_pointers) - 1), np.diff(edited.change_pointers))
         return Changes(edits, values, edited.rows, edited.features, np.array(before, dtype=float), edited.values)
 
-    def state(self, thread: int) -> State:
-        """The values before any edit, one copy for each thread that asks."""
-        if thread not in self._states:
-            self._states[thread] = self.layout.state()
-        return self._states[thread]
+    def bound(self, thread: int) -> Bound:
+        """For compiled code, with the values before any edit: a copy for each thread that asks."""
+        if thread not in self._bound:
+            self._bound[thread] = bound(self.layout.flat, self.layout.state(), self.edited)
+        return self._bound[thread]
 
 
 def _data(value: Value) -> NDArray[np.float64]:

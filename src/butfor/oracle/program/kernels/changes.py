@@ -17,6 +17,7 @@ from butfor.oracle.program.kernels.flat import (
     ENTRY,
     GATHER,
     INPUTS,
+    LINEAR,
     OF_EDGE,
     PICK,
     READER,
@@ -26,9 +27,11 @@ from butfor.oracle.program.kernels.flat import (
     inlined,
     jit,
     kernel,
+    natural,
 )
-from butfor.oracle.program.kernels.receivers import extreme_anew, receivers_of, sum_anew
+from butfor.oracle.program.kernels.receivers import receivers_of, reduce_anew
 from butfor.oracle.program.kernels.values import compute
+from butfor.oracle.program.kernels.vectors import copy_row, rows_differ
 
 __all__ = ["extend"]
 
@@ -43,9 +46,9 @@ def _propagate_reduce(flat: Any, state: Any, step: int, columns: Any, now: int) 
     if flat.first[a] >= 0:
         readers, reader = flat.tables[step, READERS], flat.tables[step, READER]
         for k in range(counts[a]):
-            row = changed[flat.first[a] + k]
-            for j in range(table[readers + row], table[readers + row + 1]):
-                entries[count] = table[reader + j]
+            row = changed[natural(flat.first[a] + k)]
+            for j in range(table[natural(readers + row)], table[natural(readers + row + 1)]):
+                entries[natural(count)] = table[natural(reader + j)]
                 count += 1
     if flat.arity[step] == 2 and flat.first[b] >= 0:
         for k in range(counts[b]):
@@ -57,11 +60,10 @@ def _propagate_reduce(flat: Any, state: Any, step: int, columns: Any, now: int) 
             entries[count] = table[edge_entries + j]
             count += 1
     kept = receivers_of(flat, state, step, entries[:count], now) if count else 0
-    if kept and flat.code[step] <= SHARE:
-        sum_anew(flat, state, step, entries[:kept], now)
-    elif kept:
-        extreme_anew(flat, state, step, entries[:kept], now)
-        _drop_unchanged(flat, state, flat.out[step])
+    if kept:
+        reduce_anew(flat, state, step, entries[:kept], now)
+        if flat.code[step] > SHARE:
+            _drop_unchanged(flat, state, flat.out[step])
 
 
 @kernel
@@ -94,9 +96,7 @@ def _put(flat: Any, state: Any, value: int, row: int, i: int, now: int) -> None:
     first, width = flat.first[value], flat.width[value]
     if flat.needed[first + row]:
         o = flat.start[value] + row * width
-        mine, copied = state.fresh[o : o + width], state.fresh[i : i + width]
-        for c in range(width):
-            mine[c] = copied[c]
+        copy_row(state.fresh, o, state.fresh, i, width)
         state.stamp[first + row] = now
         state.changed[first + state.counts[value]] = row
         state.counts[value] += 1
@@ -116,33 +116,29 @@ def _propagate_rows(flat: Any, state: Any, step: int, now: int) -> None:
         if flat.first[a] < 0:
             continue
         for k in range(state.counts[a]):
-            row = changed[flat.first[a] + k]
-            if flat.needed[first + row] and stamp[first + row] != now:
-                stamp[first + row] = now
-                rows[count] = row
+            row = changed[natural(flat.first[a] + k)]
+            at = natural(first + row)
+            if flat.needed[at] and stamp[at] != now:
+                stamp[at] = now
+                rows[natural(count)] = row
                 count += 1
     state.counts[value] = count
     if count:
         compute(flat, state, step, rows[:count], now, state.fresh)
-        _drop_unchanged(flat, state, value)
+        if flat.kind[step] != LINEAR:  # a product hardly ever stays the same
+            _drop_unchanged(flat, state, value)
 
 
 @kernel
 def _drop_unchanged(flat: Any, state: Any, value: int) -> None:
     """What came out the same has not changed."""
-    base, fresh, first, width = state.base, state.fresh, flat.first[value], flat.width[value]
+    first, width = flat.first[value], flat.width[value]
     rows, kept = state.changed[first : first + state.counts[value]], 0
     for k in range(len(rows)):
         row = rows[k]
         o = flat.start[value] + row * width
-        differs = False
-        before, after = base[o : o + width], fresh[o : o + width]
-        for c in range(width):
-            if after[c] != before[c]:
-                differs = True
-                break
-        if differs:
-            rows[kept] = row
+        if rows_differ(state.fresh, o, state.base, o, width):
+            rows[natural(kept)] = row
             kept += 1
         else:
             state.stamp[first + row] = 0
@@ -178,8 +174,7 @@ def _set_features(flat: Any, state: Any, edited: Any, edit: int, now: int) -> No
             state.stamp[first + row] = now
             state.changed[first + state.counts[x]] = row
             state.counts[x] += 1
-            for c in range(flat.width[x]):
-                state.fresh[i + c] = state.base[i + c]
+            copy_row(state.fresh, i, state.base, i, flat.width[x])
         state.fresh[i + edited.features[k]] = edited.values[k]
 
 
@@ -221,10 +216,8 @@ def _keep(flat: Any, state: Any, columns: Any) -> int:
         for k in range(state.counts[value]):
             row = state.changed[flat.first[value] + k]
             o = flat.start[value] + row * width
-            before, after, kept = state.base[o : o + width], state.fresh[o : o + width], state.saved[at : at + width]
-            for c in range(width):
-                kept[c] = before[c]
-                before[c] = after[c]
+            copy_row(state.saved, at, state.base, o, width)
+            copy_row(state.base, o, state.fresh, o, width)
             state.log[saved, 0], state.log[saved, 1] = value, row
             saved += 1
             at += width
@@ -240,19 +233,16 @@ def _undo(flat: Any, state: Any, columns: Any, saved: int) -> None:
         value, row = state.log[k, 0], state.log[k, 1]
         width = flat.width[value]
         o = flat.start[value] + row * width
-        before, kept = state.base[o : o + width], state.saved[at : at + width]
-        for c in range(width):
-            before[c] = kept[c]
+        copy_row(state.base, o, state.saved, at, width)
         at += width
     for column in columns:
         state.present[column] = not state.present[column]
 
 
 @jit
-def extend(
-    flat: Any, state: Any, edited: Any, output: int, row: int, prefixes: Any, candidates: Any, pointers: Any, out: Any
-) -> None:
+def extend(bound: Any, output: int, row: int, prefixes: Any, candidates: Any, pointers: Any, out: Any) -> None:
     """The output after prefix ``i`` and candidate ``j``, for j from pointers[i] to pointers[i + 1]."""
+    flat, state, edited = bound.flat, bound.state, bound.edited
     made, tried = np.empty(len(state.present), np.int64), np.empty(len(state.present), np.int64)
     width, first = flat.width[output], flat.first[output]
     o = flat.start[output] + row * width
@@ -263,6 +253,8 @@ def extend(
         for j in range(pointers[i] - 1, pointers[i + 1]):
             is_prefix = j < pointers[i]
             edits, columns = prefixes[i] if is_prefix else candidates[j : j + 1], made if is_prefix else tried
+            if is_prefix:
+                state.clock[1] = state.clock[0] + 1
             toggled = _make(flat, state, edited, edits, columns)
             if is_prefix:
                 count, saved = toggled, _keep(flat, state, made[:toggled])

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from numba import njit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["FOLDS", "REDUCTIONS", "Edited", "Flat", "State", "inlined", "jit", "kernel"]
+__all__ = ["FOLDS", "REDUCTIONS", "Edited", "Flat", "State", "inlined", "jit", "kernel", "natural"]
 
 # Kinds of steps, of folds and of reductions.
 MAP, PICK, LINEAR, FOLD, GATHER, CONCAT, REDUCE = range(7)
@@ -77,7 +77,8 @@ RECEIVER = 5  # the row that each entry leads to
 EDGE = 6  # the edge column of each entry
 OF_EDGE, ENTRY = 7, 8  # the entries of each edge column
 VISIT = 9  # where the entries begin in `State.visited`
-NUM_TABLES = 10
+SECOND = 10  # where the rows begin in `State.second`; -1 for a reduction that has none
+NUM_TABLES = 11
 # Those of a pick (which input, which column, the inputs), of a concatenation (where the rows of each input begin, the
 # inputs), of a fold (groups) and of a linear map (its matrix).
 WHICH, COLUMN, INPUTS = 0, 1, 2
@@ -90,22 +91,27 @@ class State(NamedTuple):
     """All values after the edits made so far, and what a further edit changes.
 
     Attributes:
+        values: ``base`` and, from the middle on, ``fresh``, so that a row of either is a place in one array.
         base: the numbers of all values.
         fresh: the same places, for rows that were computed anew.
         saved: the rows that were replaced when a prefix was made, in the order of ``log``.
         log: the value and row of each.
         stamp: for each row that can change, when it was last computed anew.
-        changed: the rows of each value that changed.
+        changed: the rows of each value that changed; the last place is for rows that did not.
         counts: how many these are.
-        tally: for rows of a reduction, how many of their entries changed; -1 if all were added up again.
+        tally: for rows of a reduction, how many of their entries changed; -1 once they are computed.
+        second: for maxima and minima of fixed rows, what each is without the entry that it is of, before any edit.
+        touched: for rows of a reduction, the last prefix that changed their entries.
         present: whether each edge column is there.
         toggled: when it was last toggled.
         visited: when each entry of each reduction last changed.
         entries: room for the entries of one reduction that change.
+        arrivals, places: room for the entries that lead to one row, and for where the message of each begins.
         columns, factors: room for the columns of one row, and for a number of each.
-        clock: one number, the time.
+        clock: the time, and when the prefix was made.
     """
 
+    values: NDArray[np.float64]
     base: NDArray[np.float64]
     fresh: NDArray[np.float64]
     saved: NDArray[np.float64]
@@ -114,10 +120,14 @@ class State(NamedTuple):
     changed: NDArray[np.int64]
     counts: NDArray[np.int64]
     tally: NDArray[np.int64]
+    second: NDArray[np.float64]
+    touched: NDArray[np.int64]
     present: NDArray[np.bool_]
     toggled: NDArray[np.int64]
     visited: NDArray[np.int64]
     entries: NDArray[np.int64]
+    arrivals: NDArray[np.int64]
+    places: NDArray[np.int64]
     columns: NDArray[np.int64]
     factors: NDArray[np.float64]
     clock: NDArray[np.int64]
@@ -141,6 +151,10 @@ class Edited(NamedTuple):
     values: NDArray[np.float64]
     editable: NDArray[np.int64]
 
+
+# An index of this type is not negative, so numba need not test whether it counts from the end, which takes as long as
+# to read a number. For the innermost loops.
+natural = np.uint64
 
 # Sums may be reordered so that they use vector instructions; nothing else is relaxed.
 FAST = {"reassoc", "contract"}

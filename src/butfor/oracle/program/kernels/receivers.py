@@ -6,58 +6,118 @@ from typing import Any
 
 import numpy as np
 
-from butfor.oracle.program.kernels.flat import AMIN, ARRIVAL, ARRIVING, EDGE, RECEIVER, SOURCE, VISIT, inlined, kernel
-from butfor.oracle.program.kernels.values import add_product, reduce_rows
+from butfor.oracle.program.kernels.flat import (
+    AMIN,
+    ARRIVAL,
+    ARRIVING,
+    EDGE,
+    RECEIVER,
+    SECOND,
+    SHARE,
+    SOURCE,
+    VISIT,
+    inlined,
+    kernel,
+    natural,
+)
+from butfor.oracle.program.kernels.reductions import add_product, reduce_rows
+from butfor.oracle.program.kernels.values import BLOCK
+from butfor.oracle.program.kernels.vectors import copy_row
 
-__all__ = ["extreme_anew", "receivers_of", "sum_anew"]
+__all__ = ["receivers_of", "reduce_anew"]
+
+# So few rows are added up again, whichever of them changed.
+FEW = 8
 
 
 @kernel
 def receivers_of(flat: Any, state: Any, step: int, entries: Any, now: int) -> int:
     """Keep each entry once, if the target needs its receiver; note the receivers, and how many entries each has."""
-    table, stamp, visited = flat.table, state.stamp, state.visited
+    table, stamp, visited, changed, tally = flat.table, state.stamp, state.visited, state.changed, state.tally
     value = flat.out[step]
     first = flat.first[value]
     receivers, visits = flat.tables[step, RECEIVER], flat.tables[step, VISIT]
-    kept = 0
+    kept = count = 0
+    nowhere = len(changed) - 1
     for entry in entries:
-        row = table[receivers + entry]
-        if not flat.needed[first + row] or visited[visits + entry] == now:
-            continue
-        visited[visits + entry] = now
-        entries[kept] = entry
-        kept += 1
-        if stamp[first + row] != now:
-            stamp[first + row] = now
-            state.changed[first + state.counts[value]] = row
-            state.counts[value] += 1
-            state.tally[first + row] = 0
-        state.tally[first + row] += 1
+        row, visit = table[natural(receivers + entry)], natural(visits + entry)
+        at = natural(first + row)
+        is_new = flat.needed[at] & (visited[visit] != now)
+        is_first = is_new & (stamp[at] != now)
+        # Written down in any case, which is quicker than to guess whether it is new.
+        entries[natural(kept)] = entry
+        changed[natural(first + count if is_first else nowhere)] = row
+        kept += is_new
+        count += is_first
+        visited[visit] = now
+        tally[at] = (0 if is_first else tally[at]) + is_new
+        stamp[at] = now if is_new else stamp[at]
+    state.counts[value] = count
     return kept
 
 
 @kernel
-def sum_anew(flat: Any, state: Any, step: int, entries: Any, now: int) -> None:
-    """Sums at receivers: the differences of entries that changed; all entries where most of them did.
+def reduce_anew(flat: Any, state: Any, step: int, entries: Any, now: int) -> None:
+    """What is at receivers now: where much changed, of all that leads there; elsewhere, of what was there before.
 
-    That is as quick, and exact where nearly everything goes: a difference of large sums is rounding.
+    All is as quick where most entries changed or there are few, and exact where nearly everything goes: a difference
+    of large sums is rounding.
     """
-    base, fresh, table = state.base, state.fresh, flat.table
     value = flat.out[step]
     first, width = flat.first[value], flat.width[value]
-    arriving = flat.tables[step, ARRIVING]
-    rows = state.changed[first : first + state.counts[value]]
+    rows, much, left = state.changed[first : first + state.counts[value]], 0, 0
+    if flat.tables[step, SECOND] >= 0:
+        _take_second(flat, state, step, entries, now)
     for k in range(len(rows)):
         row = rows[k]
-        if 2 * state.tally[first + row] >= table[arriving + row + 1] - table[arriving + row]:
+        if state.tally[first + row] < 0:
+            continue
+        if _much_changed(flat, state, step, row):
             state.tally[first + row] = -1
-            reduce_rows(flat, state, step, rows[k : k + 1], now, fresh)
+            rows[k], rows[much] = rows[much], row
+            much += 1
         else:
             o = flat.start[value] + row * width
-            mine, before = fresh[o : o + width], base[o : o + width]
+            copy_row(state.fresh, o, state.base, o, width)
+            left += 1
+    reduce_rows(flat, state, step, rows[:much], now, state.fresh)
+    if left and flat.code[step] <= SHARE:
+        _add_differences(flat, state, step, entries, now)
+    elif left:
+        _extremes_anew(flat, state, step, rows[much:], entries, now)
+
+
+@inlined
+def _take_second(flat: Any, state: Any, step: int, entries: Any, now: int) -> None:
+    """Rows that lose one of the entries that they had before any edit: what is left without it is known."""
+    table, value, a, prefix = flat.table, flat.out[step], flat.inputs[step, 0], state.clock[1]
+    first, width = flat.first[value], flat.width[value]
+    sources, edges, receivers = flat.tables[step, SOURCE], flat.tables[step, EDGE], flat.tables[step, RECEIVER]
+    for entry in entries:
+        row, column, source = table[receivers + entry], table[edges + entry], table[sources + entry]
+        if now == prefix:
+            state.touched[first + row] = now
+        elif state.tally[first + row] == 1 and state.touched[first + row] != prefix and state.present[column]:
+            o, i = flat.start[value] + row * width, flat.start[a] + source * flat.stride[a]
+            s = flat.tables[step, SECOND] + row * width
+            mine, extreme, gone = state.fresh[o : o + width], state.base[o : o + width], state.base[i : i + width]
+            second = state.second[s : s + width]
             for c in range(width):
-                mine[c] = before[c]
-    _add_differences(flat, state, step, entries, now)
+                mine[c] = second[c] if gone[c] == extreme[c] else extreme[c]
+            state.tally[first + row] = -1
+
+
+@inlined
+def _much_changed(flat: Any, state: Any, step: int, row: int) -> bool:
+    """Whether so much of what leads to a row changed that all of it is looked at."""
+    table, arriving = flat.table, flat.tables[step, ARRIVING]
+    changed, entries = state.tally[flat.first[flat.out[step]] + row], table[arriving + row + 1] - table[arriving + row]
+    much: bool
+    if flat.code[step] <= SHARE:
+        much = 2 * changed >= entries or (entries <= FEW and flat.arity[step] == 1)
+    else:
+        much = 8 * changed >= entries or _is_empty(flat, state, step, row)
+    return much
 
 
 @kernel
@@ -103,37 +163,18 @@ def _add_difference(fresh: Any, o: int, x: Any, base: Any, i: int, before: bool,
             mine[c] -= gone[c]
 
 
-@kernel
-def extreme_anew(flat: Any, state: Any, step: int, entries: Any, now: int) -> None:
+@inlined
+def _extremes_anew(flat: Any, state: Any, step: int, rows: Any, entries: Any, now: int) -> None:
     """Maxima or minima at receivers: an entry that comes or goes matters only in columns where it is the extreme.
 
-    A column whose extreme is gone is looked for among all entries; until then it is marked by not being a number. Where
-    many entries changed, all are looked at, which is as quick.
+    A column whose extreme is gone is looked for among all entries; until then it is marked by not being a number.
     """
-    first = flat.first[flat.out[step]]
-    rows = state.changed[first : first + state.counts[flat.out[step]]]
-    _begin_extremes(flat, state, step, rows, now)
     _mark_gone(flat, state, step, entries)
     _raise_extremes(flat, state, step, entries, now)
-    for k in range(len(rows)):
-        if state.tally[first + rows[k]] >= 0:
-            _search_anew(flat, state, step, rows[k], now)
-
-
-@inlined
-def _begin_extremes(flat: Any, state: Any, step: int, rows: Any, now: int) -> None:
-    """What was there before; where much changed, what is there now, and a tally of -1."""
-    value = flat.out[step]
-    first, width = flat.first[value], flat.width[value]
-    for k in range(len(rows)):
-        if _much_changed(flat, state, step, rows[k]):
-            state.tally[first + rows[k]] = -1
-            reduce_rows(flat, state, step, rows[k : k + 1], now, state.fresh)
-        else:
-            o = flat.start[value] + rows[k] * width
-            mine, before = state.fresh[o : o + width], state.base[o : o + width]
-            for c in range(width):
-                mine[c] = before[c]
+    first = flat.first[flat.out[step]]
+    for row in rows:
+        if state.tally[first + row] >= 0:
+            _search_anew(flat, state, step, row, now)
 
 
 @inlined
@@ -166,19 +207,17 @@ def _raise_extremes(flat: Any, state: Any, step: int, entries: Any, now: int) ->
             continue
         o, i = flat.start[value] + row * width, flat.start[a] + source * flat.stride[a]
         x = fresh if first_a >= 0 and stamp[first_a + source] == now else base
+        mine, extreme, brought = fresh[o : o + width], base[o : o + width], x[i : i + width]
         for c in range(width):
-            if sign * x[i + c] >= sign * base[o + c] and not sign * x[i + c] <= sign * fresh[o + c]:
-                fresh[o + c] = x[i + c]
+            reaches = (sign * brought[c] >= sign * extreme[c]) & (not sign * brought[c] <= sign * mine[c])
+            mine[c] = brought[c] if reaches else mine[c]
 
 
 @kernel
-def _much_changed(flat: Any, state: Any, step: int, row: int) -> bool:
-    """Whether a quarter of the entries changed, or none was there before."""
+def _is_empty(flat: Any, state: Any, step: int, row: int) -> bool:
+    """Whether nothing led to a row before."""
     table, arriving = flat.table, flat.tables[step, ARRIVING]
-    start, end = table[arriving + row], table[arriving + row + 1]
-    if 4 * state.tally[flat.first[flat.out[step]] + row] >= end - start:
-        return True
-    for k in range(start, end):
+    for k in range(table[arriving + row], table[arriving + row + 1]):
         column = table[flat.tables[step, EDGE] + table[flat.tables[step, ARRIVAL] + k]]
         if column < 0 or state.present[column]:
             return False
@@ -224,8 +263,13 @@ def _search_anew(flat: Any, state: Any, step: int, row: int, now: int) -> None:
 def _marked(fresh: Any, o: int, width: int, columns: Any) -> int:
     """Write down the marked columns of a row. Returns how many."""
     marked = 0
-    for c in range(width):
-        if fresh[o + c] != fresh[o + c]:
-            columns[marked] = c
-            marked += 1
+    for start in range(o, o + width, BLOCK):
+        end = min(start + BLOCK, o + width)
+        mine, some = fresh[start:end], False
+        for c in range(end - start):
+            some |= mine[c] != mine[c]
+        if some:
+            for c in range(start, end):
+                columns[marked] = c - o
+                marked += fresh[c] != fresh[c]
     return marked

@@ -34,6 +34,7 @@ from butfor.oracle.program.kernels.flat import (
     kernel,
 )
 from butfor.oracle.program.kernels.values import begin, compute, needed_rows
+from butfor.oracle.program.kernels.vectors import copy_row
 
 __all__ = ["RANKS", "arrivals_of", "entry_of", "forward", "ranked", "room_for", "weight_of"]
 
@@ -67,7 +68,8 @@ def _soft_sum(flat: Any, values: Any, weights: Any, step: int, row: int) -> None
     width, o = flat.width[value], flat.start[value] + row * flat.width[value]
     arriving, arrival, m = flat.tables[step, ARRIVING], flat.tables[step, ARRIVAL], flat.columns[step, 1]
     present = 0.0
-    begin(flat, values, step, row, values[o : o + width])
+    start, s = begin(flat, values, step, row, values, o)
+    copy_row(values, o, start, s, width)
     for k in range(flat.table[arriving + row], flat.table[arriving + row + 1]):
         entry = flat.table[arrival + k]
         weight = weight_of(flat, step, entry, weights)

@@ -11,12 +11,8 @@ from typing import Any
 import numpy as np
 
 from butfor.oracle.program.kernels.flat import (
-    AMIN,
-    ARRIVAL,
-    ARRIVING,
     BEGINS,
     COLUMN,
-    EDGE,
     FOLD,
     GATHER,
     GROUPS,
@@ -25,8 +21,6 @@ from butfor.oracle.program.kernels.flat import (
     MAP,
     MATRIX,
     PICK,
-    REDUCE,
-    SHARE,
     SOURCE,
     WHICH,
     inlined,
@@ -34,9 +28,23 @@ from butfor.oracle.program.kernels.flat import (
     kernel,
 )
 from butfor.oracle.program.kernels.functions import ADD, MUL, RELU, function
-from butfor.oracle.program.kernels.vectors import add_multiples
+from butfor.oracle.program.kernels.vectors import (
+    add_multiples,
+    add_products,
+    add_row,
+    copy_row,
+    fill_row,
+    multiply_row,
+    relu_row,
+)
 
-__all__ = ["add_product", "begin", "compute", "copied", "evaluate", "needed_rows", "reduce_rows"]
+__all__ = ["BLOCK", "begin", "compute", "copied", "needed_rows"]
+
+# Rows that are wider than this have columns left out of products: it takes less to look for those that count.
+WIDE = 64
+
+# How many columns are looked at together.
+BLOCK = 16
 
 
 @kernel
@@ -53,7 +61,7 @@ def _map(flat: Any, state: Any, step: int, rows: Any, now: int, out: Any) -> Non
 
 @inlined
 def _map_often(flat: Any, state: Any, step: int, rows: Any, now: int, out: Any) -> None:
-    """What models do most, where each column reads its own: loops so short that they use vector instructions."""
+    """What models do most, where each column reads its own: in vector instructions."""
     base, fresh, stamp = state.base, state.fresh, state.stamp
     value, code, a, b = flat.out[step], flat.code[step], flat.inputs[step, 0], flat.inputs[step, 1]
     width, first_a, first_b = flat.width[value], flat.first[a], flat.first[b]
@@ -62,18 +70,12 @@ def _map_often(flat: Any, state: Any, step: int, rows: Any, now: int, out: Any) 
         x = fresh if first_a >= 0 and stamp[first_a + row] == now else base
         y = fresh if first_b >= 0 and stamp[first_b + row] == now else base
         i, j = flat.start[a] + row * flat.stride[a], flat.start[b] + row * flat.stride[b]
-        mine, left = out[o : o + width], x[i : i + width]
         if code == RELU:
-            for c in range(width):
-                mine[c] = max(left[c], 0.0)
-            continue
-        right = y[j : j + width]
-        if code == ADD:
-            for c in range(width):
-                mine[c] = left[c] + right[c]
+            relu_row(out, o, x, i, width)
+        elif code == ADD:
+            add_row(out, o, x, i, y, j, width)
         else:
-            for c in range(width):
-                mine[c] = left[c] * right[c]
+            multiply_row(out, o, x, i, y, j, width)
 
 
 @inlined
@@ -133,51 +135,66 @@ def _pick(flat: Any, state: Any, step: int, rows: Any, now: int, out: Any) -> No
 
 
 @kernel
-def begin(flat: Any, values: Any, step: int, row: int, out: Any) -> None:
-    """What a matrix product or a reduction begins with."""
-    if flat.added[step] < 0:
-        for c in range(len(out)):
-            out[c] = flat.parameters[step, 0]
-        return
+def begin(flat: Any, values: Any, step: int, row: int, out: Any, o: int) -> tuple[Any, int]:
+    """What a matrix product or a reduction begins with: an array, and where in it; room for it is in ``out``."""
     d = flat.added[step]
-    i = flat.start[d] + row * flat.stride[d]
-    fixed = values[i : i + len(out)]
-    for c in range(len(out)):
-        out[c] = fixed[c]
+    if d >= 0:
+        return values, flat.start[d] + row * flat.stride[d]
+    fill_row(out, o, flat.parameters[step, 0], flat.width[flat.out[step]])
+    return out, o
 
 
 @kernel
 def _linear(flat: Any, state: Any, step: int, rows: Any, now: int, out: Any) -> None:
-    """The product; of a row that was computed anew only the difference is multiplied."""
-    base, fresh = state.base, state.fresh
+    """The product: of two rows at a time, or of those columns of a wide row that count."""
+    if flat.width[flat.inputs[step, 0]] > WIDE:
+        _multiply_columns(flat, state, step, rows, now, out)
+        return
     value, a = flat.out[step], flat.inputs[step, 0]
+    width, wide, m, count = flat.width[value], flat.width[a], flat.tables[step, MATRIX], len(rows)
+    x = state.fresh if now >= 0 else state.base
+    for k in range(0, count, 2):
+        one, other = rows[k], rows[min(k + 1, count - 1)]
+        o, p = flat.start[value] + one * width, flat.start[value] + other * width
+        start, s = begin(flat, state.base, step, one, out, o)
+        _, t = begin(flat, state.base, step, other, out, p)
+        i, j = flat.start[a] + one * wide, flat.start[a] + other * wide
+        add_products(out, o, p, start, s, t, x, i, j, flat.matrices, m, wide, width)
+
+
+@kernel
+def _multiply_columns(flat: Any, state: Any, step: int, rows: Any, now: int, out: Any) -> None:
+    """The product: of a row that was computed anew only columns that changed, of others those that are not 0."""
+    value, a, base, factors, columns = flat.out[step], flat.inputs[step, 0], state.base, state.factors, state.columns
     width, wide, m = flat.width[value], flat.width[a], flat.tables[step, MATRIX]
     for row in rows:
         o, i = flat.start[value] + row * width, flat.start[a] + row * wide
-        sums = out[o : o + width]
-        if flat.first[a] >= 0 and state.stamp[flat.first[a] + row] == now:
-            before = base[o : o + width]
-            for c in range(width):
-                sums[c] = before[c]
-            count = _differences(fresh[i : i + wide], base[i : i + wide], -1.0, state.factors, state.columns)
+        if now >= 0:
+            start, s, x, sign = base, o, state.fresh, -1.0
         else:
-            begin(flat, base, step, row, sums)
-            count = _differences(base[i : i + wide], base[i : i + wide], 0.0, state.factors, state.columns)
-        add_multiples(out, o, flat.matrices, m, state.factors, state.columns, count, width)
+            start, s = begin(flat, base, step, row, out, o)
+            x, sign = base, 0.0
+        count = _differences(x[i : i + wide], base[i : i + wide], sign, factors, columns)
+        add_multiples(out, o, start, s, flat.matrices, m, factors, columns, count, width)
 
 
 @kernel
 def _differences(x: Any, y: Any, sign: float, found: Any, columns: Any) -> int:
     """Write down x + sign * y where that is not 0, and the column of each. Returns how many.
 
-    Behind a ReLU many are: a column that is 0 before and after takes no part in a product. A branch for each would cost
-    more than to write down what the next one overwrites.
+    Few are: a block of columns is looked at closely only if one of them is.
     """
-    count = 0
-    for c in range(len(x)):
-        difference = x[c] + sign * y[c]
-        found[count], columns[count] = difference, c
-        count += difference != 0.0
+    count, width = 0, len(x)
+    for start in range(0, width, BLOCK):
+        end = min(start + BLOCK, width)
+        left, right, some = x[start:end], y[start:end], False
+        for c in range(end - start):
+            some |= left[c] + sign * right[c] != 0.0
+        if some:
+            for c in range(start, end):
+                difference = x[c] + sign * y[c]
+                found[count], columns[count] = difference, c
+                count += difference != 0.0
     return count
 
 
@@ -207,69 +224,6 @@ def _fold(flat: Any, state: Any, step: int, rows: Any, now: int, out: Any) -> No
 
 
 @kernel
-def reduce_rows(flat: Any, state: Any, step: int, rows: Any, now: int, out: Any) -> None:
-    """All that leads to each row."""
-    base, fresh, stamp, table = state.base, state.fresh, state.stamp, flat.table
-    present, toggled = state.present, state.toggled
-    value, a, b, code = flat.out[step], flat.inputs[step, 0], flat.inputs[step, 1], flat.code[step]
-    width, m, factors = flat.width[value], flat.columns[step, 1], flat.arity[step] == 2
-    arriving, arrival = flat.tables[step, ARRIVING], flat.tables[step, ARRIVAL]
-    sources, edges = flat.tables[step, SOURCE], flat.tables[step, EDGE]
-    first_a, first_b = flat.first[a], flat.first[b]
-    for row in rows:
-        o = flat.start[value] + row * width
-        mine = out[o : o + width]
-        begin(flat, base, step, row, mine)
-        nothing = True
-        for k in range(table[arriving + row], table[arriving + row + 1]):
-            entry = table[arrival + k]
-            column = table[edges + entry]
-            if column >= 0 and present[column] == (toggled[column] == now):
-                continue
-            source = table[sources + entry]
-            x = fresh if first_a >= 0 and stamp[first_a + source] == now else base
-            i = flat.start[a] + source * flat.stride[a]
-            if factors:
-                y = fresh if first_b >= 0 and stamp[first_b + entry] == now else base
-                add_product(out, o, x, i, y, flat.start[b] + entry * flat.stride[b], table, m, 1.0, width)
-            elif code <= SHARE:
-                brought = x[i : i + width]
-                for c in range(width):
-                    mine[c] += brought[c]
-            else:
-                _take_extremes(mine, x[i : i + width], code, nothing)
-            nothing = False
-
-
-@kernel
-def _take_extremes(mine: Any, brought: Any, code: int, nothing: bool) -> None:
-    """The larger or smaller of two rows, column by column; the second where there is nothing yet."""
-    if nothing:
-        for c in range(len(mine)):
-            mine[c] = brought[c]
-    elif code == AMIN:
-        for c in range(len(mine)):
-            mine[c] = brought[c] if brought[c] < mine[c] else mine[c]
-    else:
-        for c in range(len(mine)):
-            mine[c] = brought[c] if brought[c] > mine[c] else mine[c]
-
-
-@kernel
-def add_product(out: Any, o: int, x: Any, i: int, y: Any, j: int, table: Any, m: int, sign: float, width: int) -> None:
-    """Add the product of a row and its factors."""
-    mine, brought = out[o : o + width], x[i : i + width]
-    if m < 0:
-        factors = y[j : j + width]
-        for c in range(width):
-            mine[c] += sign * brought[c] * factors[c]
-    else:
-        columns = table[m : m + width]
-        for c in range(width):
-            mine[c] += sign * brought[c] * y[j + columns[c]]
-
-
-@kernel
 def copied(flat: Any, step: int, row: int) -> tuple[int, int]:
     """The value that a row of a gathering or concatenation is copied from, and where it begins."""
     if flat.kind[step] == GATHER:
@@ -290,8 +244,7 @@ def _copy(flat: Any, state: Any, step: int, rows: Any, out: Any) -> None:
     for row in rows:
         o = flat.start[value] + row * width
         _, i = copied(flat, step, row)
-        for c in range(width):
-            out[o + c] = state.base[i + c]
+        copy_row(out, o, state.base, i, width)
 
 
 @kernel
@@ -306,10 +259,8 @@ def compute(flat: Any, state: Any, step: int, rows: Any, now: int, out: Any) -> 
         _linear(flat, state, step, rows, now, out)
     elif kind == FOLD:
         _fold(flat, state, step, rows, now, out)
-    elif kind != REDUCE:
-        _copy(flat, state, step, rows, out)
     else:
-        reduce_rows(flat, state, step, rows, now, out)
+        _copy(flat, state, step, rows, out)
 
 
 @jit
@@ -317,10 +268,3 @@ def needed_rows(flat: Any, value: int) -> Any:
     """The rows of a value that the target needs."""
     first = flat.first[value]
     return np.flatnonzero(flat.needed[first : first + flat.rows[value]])
-
-
-@jit
-def evaluate(flat: Any, state: Any) -> None:
-    """All rows that the target needs, as the edges and features are."""
-    for step in range(len(flat.kind)):
-        compute(flat, state, step, needed_rows(flat, flat.out[step]), -1, state.base)

@@ -1,7 +1,10 @@
-"""Multiples of rows of a matrix added up, in vector instructions.
+"""Products with a matrix, and rows added up or compared, in vector instructions.
 
 Written in LLVM's own language, because numba cannot be told that two arrays do not overlap: it would load and store
-every sum for each row of the matrix, and test for an overlap each time. Here sums stay in registers.
+every sum for each row that is added, and test for an overlap each time. Here sums stay in registers.
+
+A row is read and written in whole vectors. Where its end is not that of a vector, what stands behind it is read too,
+and written as it was: there must be room for a vector behind the last row of an array (`layout.room_for`).
 """
 
 from __future__ import annotations
@@ -10,92 +13,209 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba import types
+from numba.core.cgutils import alloca_once
 from numba.extending import intrinsic
 
+from butfor.oracle.program.kernels.emitting import (
+    LANES,
+    NOTHING,
+    each_vector,
+    everywhere,
+    first_lanes,
+    for_all_columns,
+    loaded,
+    multiples,
+    numbers,
+    store,
+)
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-__all__ = ["add_multiples"]
+__all__ = [
+    "add_multiples",
+    "add_products",
+    "add_row",
+    "add_rows",
+    "copy_row",
+    "fill_row",
+    "largest_of_rows",
+    "multiply_row",
+    "relu_row",
+    "rows_differ",
+    "smallest_of_rows",
+]
 
-DOUBLE, INT, INDEX = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
+# Which numbers of a vector pass a test.
+TESTS = ir.VectorType(ir.IntType(1), LANES)
 
-# How many columns are added up at once: vectors of so many numbers, and how many of these. Enough sums are under way
-# that none waits for the one before; what is left of a row goes through smaller ones.
-BLOCKS = ((8, 4), (8, 1), (4, 1), (1, 1))
+
+def _plus(builder: Any, total: Any, one: Any) -> Any:
+    return builder.fadd(total, one, flags=("contract",))
+
+
+def _larger(builder: Any, total: Any, one: Any) -> Any:
+    return builder.select(builder.fcmp_ordered(">", one, total), one, total)
+
+
+def _smaller(builder: Any, total: Any, one: Any) -> Any:
+    return builder.select(builder.fcmp_ordered("<", one, total), one, total)
+
+
+def _relu(builder: Any, x: Any) -> Any:
+    return builder.select(builder.fcmp_ordered("<", x, NOTHING), NOTHING, x)
+
+
+def _times(builder: Any, x: Any, y: Any) -> Any:
+    return builder.fmul(x, y)
+
+
+def _signature(result: Any, *kinds: Any) -> Any:
+    """What a function takes and gives: whole numbers of any kind are taken."""
+    return result(*(types.int64 if isinstance(kind, types.Integer) else kind for kind in kinds))
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def add_multiples(
-    _: Any, out: Any, o: Any, matrix: Any, m: Any, factors: Any, rows: Any, count: Any, width: Any
+    _: Any, out: Any, o: Any, start: Any, s: Any, matrix: Any, m: Any, factors: Any, rows: Any, count: Any, width: Any
 ) -> tuple[Any, Any]:
-    """Add ``factors[j]`` times row ``rows[j]`` of a matrix to a row, for all j below ``count``.
+    """A row and, for all j below ``count``, ``factors[j]`` times row ``rows[j]`` of a matrix, added up.
 
-    The row is ``width`` numbers of ``out`` from ``o`` on; the matrix begins at ``m``.
+    The row is ``width`` numbers of ``start`` from ``s`` on, the matrix begins at ``m``, and the sums go to ``out`` from
+    ``o`` on.
     """
-    whole = [types.int64 if isinstance(kind, types.Integer) else kind for kind in (o, m, count, width)]
-    return types.void(out, whole[0], matrix, whole[1], factors, rows, *whole[2:]), _generate
+
+    def generate(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        out, begin, matrix, factors, rows = numbers(context, builder, signature, args)
+        count, width = args[8:]
+
+        def terms(j: Any, at: Any, vectors: int) -> list[list[Any]]:
+            row = builder.gep(matrix, [builder.add(at, builder.mul(builder.load(builder.gep(rows, [j])), width))])
+            return [multiples(builder, loaded(builder, row, vectors), builder.gep(factors, [j]))]
+
+        for_all_columns(builder, [(out, begin)], width, count, terms, _plus)
+        return context.get_dummy_value()
+
+    return _signature(types.void, out, o, start, s, matrix, m, factors, rows, count, width), generate
 
 
-def _generate(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-    def numbers(k: int) -> Any:
-        return context.make_array(signature.args[k])(context, builder, args[k]).data
+@intrinsic  # type: ignore[untyped-decorator]
+def add_products(
+    _: Any, out: Any, o: Any, p: Any, start: Any, s: Any, t: Any, x: Any, i: Any, j: Any, matrix: Any, m: Any,
+    wide: Any, width: Any,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Two rows and, for each, the product of a row with a matrix, added up.
 
-    sums, matrix = builder.gep(numbers(0), [args[1]]), builder.gep(numbers(2), [args[3]])
-    of_rows, width, begin = (numbers(4), numbers(5), args[6]), args[7], ir.Constant(INT, 0)
-    for lanes, vectors in BLOCKS:
-        entry, head, body, end = builder.block, *(builder.append_basic_block() for _ in range(3))
-        builder.branch(head)
-        builder.position_at_end(head)
-        at = builder.phi(INT)
-        at.add_incoming(begin, entry)
-        after = builder.add(at, ir.Constant(INT, lanes * vectors))
-        builder.cbranch(builder.icmp_signed("<=", after, width), body, end)
-        builder.position_at_end(body)
-        mine = builder.gep(sums, [at])
-        before = _loaded(builder, mine, lanes, vectors)
-        for k, total in enumerate(_added_up(builder, before, builder.gep(matrix, [at]), width, of_rows, lanes)):
-            place = builder.gep(mine, [ir.Constant(INT, k * lanes)])
-            builder.store(total, builder.bitcast(place, total.type.as_pointer()), align=8)
-        at.add_incoming(after, builder.block)
-        builder.branch(head)
-        builder.position_at_end(end)
-        begin = at
-    return context.get_dummy_value()
+    Each row is ``width`` numbers of ``start``, from ``s`` and from ``t`` on; what is multiplied are ``wide`` numbers of
+    ``x`` from ``i`` and from ``j`` on; the matrix begins at ``m``, and the sums go to ``out`` from ``o`` and from ``p``
+    on. Two rows take as long as one, may be the same, and what becomes of one does not depend on the other.
+    """
 
+    def generate(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        wide, width = args[11:]
+        other = [*args]
+        other[1], other[4], other[7] = args[2], args[5], args[8]
+        of_two = [numbers(context, builder, signature, which) for which in (args, other)]
+        matrix = of_two[0][3]
 
-def _added_up(
-    builder: Any, sums: list[Any], matrix: Any, width: Any, of_rows: tuple[Any, Any, Any], lanes: int
-) -> list[Any]:
-    """The sums of one block of columns: the loop over the rows, with their factors, their places and their number."""
-    factors, rows, count = of_rows
-    entry, head, body, end = builder.block, *(builder.append_basic_block() for _ in range(3))
-    builder.branch(head)
-    builder.position_at_end(head)
-    j, totals = builder.phi(INT), [builder.phi(one.type) for one in sums]
-    for total, one in zip([j, *totals], [ir.Constant(INT, 0), *sums], strict=True):
-        total.add_incoming(one, entry)
-    builder.cbranch(builder.icmp_signed("<", j, count), body, end)
-    builder.position_at_end(body)
-    row = builder.gep(matrix, [builder.mul(builder.load(builder.gep(rows, [j])), width)])
-    brought = _loaded(builder, row, lanes, len(sums))
-    factor = _everywhere(builder, builder.load(builder.gep(factors, [j])), lanes)
-    for total, one in zip(totals, brought, strict=True):
-        product = builder.fmul(one, factor, flags=("contract",))
-        total.add_incoming(builder.fadd(total, product, flags=("contract",)), body)
-    j.add_incoming(builder.add(j, ir.Constant(INT, 1)), body)
-    builder.branch(head)
-    builder.position_at_end(end)
-    return totals
+        def terms(k: Any, at: Any, vectors: int) -> list[list[Any]]:
+            row = loaded(builder, builder.gep(matrix, [builder.add(at, builder.mul(k, width))]), vectors)
+            return [multiples(builder, row, builder.gep(x, [k])) for _, _, x, _ in of_two]
+
+        for_all_columns(builder, [(out, begin) for out, begin, _, _ in of_two], width, wide, terms, _plus)
+        return context.get_dummy_value()
+
+    return _signature(types.void, out, o, p, start, s, t, x, i, j, matrix, m, wide, width), generate
 
 
-def _loaded(builder: Any, numbers: Any, lanes: int, vectors: int) -> list[Any]:
-    kind = ir.VectorType(DOUBLE, lanes).as_pointer()
-    places = [builder.gep(numbers, [ir.Constant(INT, k * lanes)]) for k in range(vectors)]
-    return [builder.load(builder.bitcast(place, kind), align=8) for place in places]
+def _of_rows(join: Callable[[Any, Any, Any], Any], text: str) -> Any:
+    """A function that joins rows of an array with another row, number by number."""
+
+    def of_rows(
+        _: Any, out: Any, o: Any, start: Any, s: Any, values: Any, places: Any, count: Any, width: Any
+    ) -> tuple[Any, Any]:
+        def generate(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+            out, begin, values, places = numbers(context, builder, signature, args)
+            count, width = args[6:]
+
+            def terms(j: Any, at: Any, vectors: int) -> list[list[Any]]:
+                place = builder.add(at, builder.load(builder.gep(places, [j])))
+                return [loaded(builder, builder.gep(values, [place]), vectors)]
+
+            for_all_columns(builder, [(out, begin)], width, count, terms, join, parallel=join is _plus)
+            return context.get_dummy_value()
+
+        return _signature(types.void, out, o, start, s, values, places, count, width), generate
+
+    of_rows.__doc__ = f"""{text} of a row and others, column by column.
+
+    The row is ``width`` numbers of ``start`` from ``s`` on; the others are those of ``values`` from ``places[j]`` on,
+    for all j below ``count``; what comes out goes to ``out`` from ``o`` on.
+    """
+    return intrinsic(of_rows)
 
 
-def _everywhere(builder: Any, number: Any, lanes: int) -> Any:
-    """A vector of the same number."""
-    nothing = ir.Constant(ir.VectorType(DOUBLE, lanes), ir.Undefined)
-    first = builder.insert_element(nothing, number, ir.Constant(INDEX, 0))
-    return builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(INDEX, lanes), [0] * lanes))
+def _row_by_row(compute: Callable[..., Any], arity: int, text: str) -> Any:
+    """A function that computes a row of numbers of one row or two, column by column."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        out, *inputs = numbers(context, builder, signature, args)
+
+        def body(at: Any, left: Any) -> None:
+            vectors = [loaded(builder, builder.gep(one, [at]), 1)[0] for one in inputs]
+            store(builder, builder.gep(out, [at]), [compute(builder, *vectors)], left)
+
+        each_vector(builder, args[-1], body)
+        return context.get_dummy_value()
+
+    def of_one(_: Any, out: Any, o: Any, x: Any, i: Any, width: Any) -> tuple[Any, Any]:
+        return _signature(types.void, out, o, x, i, width), generate
+
+    def of_two(_: Any, out: Any, o: Any, x: Any, i: Any, y: Any, j: Any, width: Any) -> tuple[Any, Any]:
+        return _signature(types.void, out, o, x, i, y, j, width), generate
+
+    function = of_one if arity == 1 else of_two
+    function.__doc__ = text
+    return intrinsic(function)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def fill_row(_: Any, out: Any, o: Any, number: Any, width: Any) -> tuple[Any, Any]:
+    """Let a row be the same number everywhere."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        (out,), row = numbers(context, builder, signature, args), [everywhere(builder, args[2])]
+        each_vector(builder, args[-1], lambda at, left: store(builder, builder.gep(out, [at]), row, left))
+        return context.get_dummy_value()
+
+    return _signature(types.void, out, o, number, width), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def rows_differ(_: Any, x: Any, i: Any, y: Any, j: Any, width: Any) -> tuple[Any, Any]:
+    """Whether ``width`` numbers of ``x`` from ``i`` on differ from those of ``y`` from ``j`` on, or are no numbers."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        rows = numbers(context, builder, signature, args)
+        found = alloca_once(builder, TESTS)
+
+        def body(at: Any, left: Any) -> None:
+            one, other = (loaded(builder, builder.gep(row, [at]), 1)[0] for row in rows)
+            differ = builder.and_(builder.fcmp_unordered("!=", one, other), first_lanes(builder, left))
+            builder.store(builder.or_(builder.load(found), differ), found)
+
+        builder.store(ir.Constant(TESTS, [0] * LANES), found)
+        each_vector(builder, args[-1], body)
+        bits = builder.bitcast(builder.load(found), ir.IntType(LANES))
+        return builder.icmp_unsigned("!=", bits, ir.Constant(ir.IntType(LANES), 0))
+
+    return _signature(types.boolean, x, i, y, j, width), generate
+
+
+add_rows = _of_rows(_plus, "The sum")
+largest_of_rows = _of_rows(_larger, "The largest")
+smallest_of_rows = _of_rows(_smaller, "The smallest")
+copy_row = _row_by_row(lambda _, x: x, 1, "Let a row be what another is.")
+relu_row = _row_by_row(_relu, 1, "Let a row be what another is, and 0 where that is negative.")
+add_row = _row_by_row(_plus, 2, "Let a row be the sum of two.")
+multiply_row = _row_by_row(_times, 2, "Let a row be the product of two, column by column.")
