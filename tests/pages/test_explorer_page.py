@@ -273,6 +273,9 @@ def test_saved_states_come_back(serve: Callable[..., Page], tmp_path: Path) -> N
 def test_exports(serve: Callable[..., Page], tmp_path: Path) -> None:
     page = serve(node_explorer(), accept_downloads=True)
     find(page)
+    # What is found is then made by hand.
+    expect(page.locator("ul.edits li:not(.none)")).not_to_have_count(0)
+    idle(page)
     made = {}
     for name in ("Result as JSON", "Picture as SVG", "Picture as PNG"):
         with page.expect_download() as download:
@@ -281,6 +284,7 @@ def test_exports(serve: Callable[..., Page], tmp_path: Path) -> None:
         download.value.save_as(made[name])
     plain = json.loads(made["Result as JSON"].read_text())
     assert butfor.Counterfactual.from_dict(plain["found"]).found
+    assert plain["by_hand"]["edits"]
     assert plain["by_hand"]["after"]["reached"]
     from xml.etree import ElementTree
 

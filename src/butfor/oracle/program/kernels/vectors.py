@@ -155,7 +155,7 @@ def _of_rows(join: Callable[[Any, Any, Any], Any], text: str) -> Any:
     return intrinsic(of_rows)
 
 
-def _row_by_row(compute: Callable[..., Any], arity: int, text: str) -> Any:
+def _row_by_row(compute: Callable[..., Any], arity: int) -> Any:
     """A function that computes a row of numbers of one row or two, column by column."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
@@ -174,9 +174,7 @@ def _row_by_row(compute: Callable[..., Any], arity: int, text: str) -> Any:
     def of_two(_: Any, out: Any, o: Any, x: Any, i: Any, y: Any, j: Any, width: Any) -> tuple[Any, Any]:
         return _signature(types.void, out, o, x, i, y, j, width), generate
 
-    function = of_one if arity == 1 else of_two
-    function.__doc__ = text
-    return intrinsic(function)
+    return intrinsic(of_one if arity == 1 else of_two)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -215,7 +213,6 @@ def rows_differ(_: Any, x: Any, i: Any, y: Any, j: Any, width: Any) -> tuple[Any
 add_rows = _of_rows(_plus, "The sum")
 largest_of_rows = _of_rows(_larger, "The largest")
 smallest_of_rows = _of_rows(_smaller, "The smallest")
-copy_row = _row_by_row(lambda _, x: x, 1, "Let a row be what another is.")
-relu_row = _row_by_row(_relu, 1, "Let a row be what another is, and 0 where that is negative.")
-add_row = _row_by_row(_plus, 2, "Let a row be the sum of two.")
-multiply_row = _row_by_row(_times, 2, "Let a row be the product of two, column by column.")
+# Let a row be what another is; the same, and 0 where that is negative; the sum of two; their product, column by column.
+copy_row, relu_row = _row_by_row(lambda _, x: x, 1), _row_by_row(_relu, 1)
+add_row, multiply_row = _row_by_row(_plus, 2), _row_by_row(_times, 2)

@@ -35,7 +35,8 @@ export function filesPanel(opened, drawing, page) {
 
   function exportResult() {
     const view = page.view();
-    const edits = [...view.numbers(page.state().edits)].flatMap((number) => view.edits[number]);
+    // Of the view, because the prediction is: what was edited since may be on its way.
+    const edits = [...view.numbers(view.state.edits)].flatMap((number) => view.edits[number]);
     const byHand = { target: view.target, edits, before: view.unedited, after: page.prediction() };
     saveJson("-result.json", { by_hand: byHand, found: page.found()?.json ?? null });
   }
