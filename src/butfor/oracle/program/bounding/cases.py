@@ -52,7 +52,6 @@ from butfor.oracle.program.bounding.tables import (
     MIDDLE,
     NUM_UNITS,
     ONE_LEVEL,
-    ONLY_MARGIN,
     OPEN,
     OPEN_COUNT,
     OUT,
@@ -165,9 +164,7 @@ def _compute(t: Any, f: Any, work: Any, unit: int, counted: bool, size: int, mos
     if size == 0:
         _keep_base(t, work, unit)
     first = min(max(size, 1), LEVELS)
-    # Many edits leave little to linear bounds, save at the target: in a search of many branches they do not pay.
-    pays = budget <= MOST_TOLD_APART or t[ONLY_MARGIN] != 0 or t[t[ONE_LEVEL] + unit] != 0
-    tightened = pays and t[t[TIGHTENED] + unit] + counted > 1
+    tightened = t[t[TIGHTENED] + unit] + counted > 1
     if t[t[EXACT] + unit] != 0:
         if tightened:
             tighten(t, f, work, unit, Case(counted, size, most, 0, 0), False)

@@ -31,7 +31,6 @@ from butfor.oracle.program.bounding.tables import (
     NEXT,
     NUM_ORDER,
     NUM_SCORES,
-    ONLY_MARGIN,
     ORDER,
     OUT_START,
     OUT_WIDTH,
@@ -201,7 +200,6 @@ def search(
     t[WORKED] = 0
     bounded = 0
     only_margin = most == 0
-    t[ONLY_MARGIN] = only_margin
     while only_margin or not t[DONE]:
         depth = 0 if only_margin else t[DEPTH]
         full = found.numbers[CANDIDATES] + t[NUM_ORDER] + 1 > len(found.candidates)
