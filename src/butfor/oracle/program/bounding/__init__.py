@@ -48,7 +48,7 @@ and is pruned if the margin stays clear of the goal in all of it. This is why th
 - **Sums.** Let D(j) be the most by which an entry falls below its usual lower end if at most j edits of its cone are
   made: it is read off the hulls of level j, and off the last level for all larger j. The sum is at least the usual sum
   less the largest Σ D(j_e) over all entries e with Σ j_e ≤ Q, and that is at most the sum of the Q largest increments
-  of the concave hulls of all D. (Where Q is so large that these are all increments, every entry simply falls to its wide
+  of the concave hulls of all D. (Where Q is so large that these are all increments, every entry falls to its wide
   lower end.) Where a case is a subset, that is all. Where it is a number of edits, from i to j, each free edit of u has
   an effect on the sum: it takes away what the entries that it deletes usually bring, and adds the wide lower ends of
   those that it adds. The sum of the i smallest effects, and of those of the next j − i that are
