@@ -229,6 +229,7 @@ SPACES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("space", SPACES)
 def test_other_edits_are_certified_too(space: str) -> None:
     """Features only by sets that were tried; and what is too much is refused."""

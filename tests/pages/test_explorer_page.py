@@ -390,6 +390,7 @@ def test_a_server_that_is_gone(serve: Callable[..., Page], visit: Callable[..., 
     complaints.clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_accessible(serve: Callable[..., Page], width: int, scheme: str) -> None:
