@@ -38,6 +38,7 @@ __all__ = [
     "MADE",
     "Case",
     "ends",
+    "entry_row",
     "factor",
     "given_row",
     "is_there",
@@ -154,6 +155,21 @@ def ends(
         return work[low, i], work[high, i]
     first, last = factor(t, work, step, entry, c, owner, wide, level)
     return product(work[low, i], work[high, i], first, last)
+
+
+@kernel
+def entry_row(
+    t: Any, f: Any, work: Any, step: int, entry: int, owner: int, wide: bool, level: int, width: int
+) -> tuple[Any, Any]:
+    """The lower and upper ends of what an entry brings in all columns, without a factor."""
+    given = t[t[GIVEN] + place(t, step, VISIT) + entry]
+    if wide and given >= 0:
+        at = given_row(given, level, width)
+        return f[at : at + width], f[at + width : at + 2 * width]
+    a, source = t[t[INPUT] + 3 * step], t[t[TABLE] + place(t, step, SOURCE) + entry]
+    low, high = read(t, a, source, owner, wide, level)
+    i = t[t[START] + a] + source * t[t[STRIDE] + a]
+    return work[low, i : i + width], work[high, i : i + width]
 
 
 @kernel

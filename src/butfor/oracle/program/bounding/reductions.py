@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from butfor.oracle.program.bounding.entries import ends, given_row, is_there, list_rows, listed, usual_ends, wide_ends
-from butfor.oracle.program.bounding.rows import BASE, BASE_HIGH, FALLS, HIGH, LOW, USUAL_HIGH, USUAL_LOW, read
+from butfor.oracle.program.bounding.entries import ends, entry_row, is_there, list_rows, listed, usual_ends, wide_ends
+from butfor.oracle.program.bounding.rows import BASE, BASE_HIGH, FALLS, HIGH, LOW, USUAL_HIGH, USUAL_LOW
 from butfor.oracle.program.bounding.selection import largest, smallest_of_some
 from butfor.oracle.program.bounding.tables import (
     ARITY,
@@ -17,7 +17,6 @@ from butfor.oracle.program.bounding.tables import (
     ENTRY_ROWS,
     ENTRY_SLOT,
     FALL,
-    GIVEN,
     INPUT,
     KEPT_FALLS,
     MAYBE,
@@ -26,7 +25,6 @@ from butfor.oracle.program.bounding.tables import (
     OUT,
     START,
     STRIDE,
-    SURE,
     SURE_COUNT,
     TABLE,
     WIDTH,
@@ -80,7 +78,7 @@ def all_may_change(t: Any, case: Any, capacity: int) -> bool:
 @kernel
 def _change_all(t: Any, f: Any, work: Any, step: int, owner: int, level: int, least: Any, most: Any) -> None:
     """Let all entries that are there fall, and rise, as far as they can; whole rows at a time, which is quicker."""
-    a, width = t[t[INPUT] + 3 * step], len(least)
+    width = len(least)
     for k in range(t[SURE_COUNT] + t[MAYBE_COUNT]):
         entry = listed(t, k)
         if k >= t[SURE_COUNT] and not is_there(t, step, entry):
@@ -92,15 +90,8 @@ def _change_all(t: Any, f: Any, work: Any, step: int, owner: int, level: int, le
                 least[c] -= _fall(first - low)
                 most[c] += _fall(high - last)
             continue
-        source = t[t[TABLE] + place(t, step, SOURCE) + entry]
-        i, given = t[t[START] + a] + source * t[t[STRIDE] + a], t[t[GIVEN] + place(t, step, VISIT) + entry]
-        al, ah = read(t, a, source, owner, False, 0)
-        bl, bh = read(t, a, source, owner, True, level)
-        usual_low, usual_high = work[al, i : i + width], work[ah, i : i + width]
-        wide_low, wide_high = work[bl, i : i + width], work[bh, i : i + width]
-        if given >= 0:
-            at = given_row(given, level, width)
-            wide_low, wide_high = f[at : at + width], f[at + width : at + 2 * width]
+        usual_low, usual_high = entry_row(t, f, work, step, entry, owner, False, 0, width)
+        wide_low, wide_high = entry_row(t, f, work, step, entry, owner, True, level, width)
         for c in range(width):
             least[c] -= _fall(usual_low[c] - wide_low[c])
             most[c] += _fall(wide_high[c] - usual_high[c])
@@ -117,18 +108,15 @@ def _fall(fall: float) -> float:
 @kernel
 def _usual_sums(t: Any, f: Any, work: Any, step: int, row: int, owner: int, least: Any, most: Any) -> None:
     """The sums of what all entries usually bring that are there if no free edit of the owner is made."""
-    a, width = t[t[INPUT] + 3 * step], len(least)
+    width = len(least)
     begin(t, f, work[BASE], step, row, least)
     begin(t, f, work[BASE], step, row, most)
     for k in range(t[SURE_COUNT] + t[MAYBE_COUNT]):
-        entry = t[t[SURE] + k] if k < t[SURE_COUNT] else t[t[MAYBE] + k - t[SURE_COUNT]]
+        entry = listed(t, k)
         if k >= t[SURE_COUNT] and not is_there(t, step, entry):
             continue
         if t[t[ARITY] + step] == 1:
-            source = t[t[TABLE] + place(t, step, SOURCE) + entry]
-            al, ah = read(t, a, source, owner, False, 0)
-            i = t[t[START] + a] + source * t[t[STRIDE] + a]
-            first, last = work[al, i : i + width], work[ah, i : i + width]
+            first, last = entry_row(t, f, work, step, entry, owner, False, 0, width)
             for c in range(width):
                 least[c] += first[c]
                 most[c] += last[c]
@@ -146,7 +134,7 @@ def _most_change(
     """By how much all entries together can fall below their usual lower ends, or rise above their upper ends."""
     count, width = 0, t[t[WIDTH] + t[t[OUT] + step]]
     for k in range(t[SURE_COUNT] + t[MAYBE_COUNT]):
-        entry = t[t[SURE] + k] if k < t[SURE_COUNT] else t[t[MAYBE] + k - t[SURE_COUNT]]
+        entry = listed(t, k)
         kept = t[t[KEPT_FALLS] + place(t, step, VISIT) + entry]
         if kept >= 0:
             at = kept + _falls_before(upwards, case.level) * width + c
@@ -195,15 +183,10 @@ def keep_falls(t: Any, f: Any, work: Any, step: int, row: int, owner: int, level
         kept = t[t[KEPT_FALLS] + place(t, step, VISIT) + entry]
         if kept < 0:
             continue
-        source = table[place(t, step, SOURCE) + entry]
-        i, given = t[t[START] + a] + source * t[t[STRIDE] + a], t[t[GIVEN] + place(t, step, VISIT) + entry]
+        i = t[t[START] + a] + table[place(t, step, SOURCE) + entry] * t[t[STRIDE] + a]
         down, up = kept + _falls_before(False, levels) * width, kept + _falls_before(True, levels) * width
         for level in range(1, levels + 1):
-            low, high = read(t, a, source, owner, True, level)
-            least, most = work[low, i : i + width], work[high, i : i + width]
-            if given >= 0:
-                at = given_row(given, level, width)
-                least, most = f[at : at + width], f[at + width : at + 2 * width]
+            least, most = entry_row(t, f, work, step, entry, owner, True, level, width)
             for c in range(width):
                 f[down + (level - 1) * width + c] = _fall(work[BASE, i + c] - least[c])
                 f[up + (level - 1) * width + c] = _fall(most[c] - work[BASE_HIGH, i + c])

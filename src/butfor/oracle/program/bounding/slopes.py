@@ -13,10 +13,11 @@ import numpy as np
 from butfor.oracle.program.bounding.capacity import capacity
 from butfor.oracle.program.bounding.entries import (
     ends,
-    given_row,
+    entry_row,
     is_there,
     list_entries,
     list_rows,
+    listed,
     usual_ends,
     wide_ends,
 )
@@ -30,7 +31,6 @@ from butfor.oracle.program.bounding.rows import (
     SLOPE,
     USUAL_HIGH,
     USUAL_LOW,
-    read,
 )
 from butfor.oracle.program.bounding.selection import largest
 from butfor.oracle.program.bounding.tables import (
@@ -46,15 +46,12 @@ from butfor.oracle.program.bounding.tables import (
     ENTRY_SLOT,
     FALL,
     FALLEN,
-    GIVEN,
-    INPUT,
     KIND,
     LOSS_COLUMN,
     LOSS_ENTRY,
     LOSS_FROM,
     LOSS_SLOT,
     LOST,
-    MAYBE,
     MAYBE_COUNT,
     NUM_LOSSES,
     OUT,
@@ -63,8 +60,6 @@ from butfor.oracle.program.bounding.tables import (
     SLOT,
     START,
     STEP,
-    STRIDE,
-    SURE,
     SURE_COUNT,
     TABLE,
     TOP_ENTRY,
@@ -75,7 +70,7 @@ from butfor.oracle.program.bounding.tables import (
     beginning,
     place,
 )
-from butfor.oracle.program.kernels.flat import AMAX, AMIN, EDGE, REDUCE, SOURCE, VISIT, called, kernel
+from butfor.oracle.program.kernels.flat import AMAX, AMIN, EDGE, REDUCE, called, kernel
 
 __all__ = ["MOST_TOP", "extremes_back", "list_losses", "sums_back"]
 
@@ -102,7 +97,7 @@ def sums_back(
     for c in range(width):
         total += work[SLOPE, o + c] * beginning(t, f, work[BASE], step, row, c)
     for k in range(t[SURE_COUNT] + t[MAYBE_COUNT]):
-        entry = t[t[SURE] + k] if k < t[SURE_COUNT] else t[t[MAYBE] + k - t[SURE_COUNT]]
+        entry = listed(t, k)
         there = k < t[SURE_COUNT] or is_there(t, step, entry)
         usual = _combined(t, f, work, step, entry, o, width, owner, wide and not there, case.level)
         if not np.isfinite(usual):
@@ -136,18 +131,9 @@ def _combined(
     t: Any, f: Any, work: Any, step: int, entry: int, o: int, width: int, owner: int, wide: bool, level: int
 ) -> float:
     """The least of a linear combination of what an entry brings in all columns."""
-    a, slopes, total = t[t[INPUT] + 3 * step], work[SLOPE, o : o + width], 0.0
-    given = t[t[GIVEN] + place(t, step, VISIT) + entry]
-    if wide and given >= 0:
-        at = given_row(given, level, width)
-        first, last = f[at : at + width], f[at + width : at + 2 * width]
-        for c in range(width):
-            total += max(slopes[c], 0.0) * first[c] + min(slopes[c], 0.0) * last[c]
-    elif t[t[ARITY] + step] == 1:
-        source = t[t[TABLE] + place(t, step, SOURCE) + entry]
-        low, high = read(t, a, source, owner, wide, level)
-        i = t[t[START] + a] + source * t[t[STRIDE] + a]
-        first, last = work[low, i : i + width], work[high, i : i + width]
+    slopes, total = work[SLOPE, o : o + width], 0.0
+    if t[t[ARITY] + step] == 1:
+        first, last = entry_row(t, f, work, step, entry, owner, wide, level, width)
         for c in range(width):
             total += max(slopes[c], 0.0) * first[c] + min(slopes[c], 0.0) * last[c]
     else:
