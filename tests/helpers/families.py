@@ -17,6 +17,7 @@ from torch_geometric.data import Data
 
 import butfor
 from butfor.edits.edits import pack
+from butfor.oracle.program.bounding.plain.sieve import PlainBounding, PlainSieve
 from butfor.oracle.program.bounding.sieve import ProgramSieve
 from butfor.oracle.program.oracle import ProgramOracle
 from program_cases import CLASSES, WIDTH, ProgramCase
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from butfor.oracle.base import Sieve
     from butfor.oracle.program.bounding.sieve import Bounding
 
 EXACT = 1e-7
@@ -70,6 +72,16 @@ def bounding_of(case: ProgramCase, wanted: int | None = None) -> tuple[Bounding,
     return None if found is None else (found, pairs, wanted is None)
 
 
+def plain_of(case: ProgramCase, wanted: int | None = None) -> tuple[PlainBounding, NDArray[np.float64], bool] | None:
+    """Likewise, plain bounds; None where these do not know what the program does."""
+    problem = case.problem
+    if not len(case.edits) or not isinstance(problem.oracle, ProgramOracle):
+        return None
+    pairs = butfor.Goal(wanted).pairs(problem.predictor.num_classes, problem.before)
+    found = problem.oracle._plain(case.edits, pairs, wanted is None)
+    return None if found is None else (found, pairs, wanted is None)
+
+
 def margins(case: ProgramCase, sets: Sequence[tuple[int, ...]], pairs: NDArray[np.float64], every: bool) -> np.ndarray:
     """By how much each set misses the goal; inf where the model breaks down, so that it predicts nothing."""
     scores = case.truth(pack(sets))
@@ -84,36 +96,42 @@ def subsets(free: Iterable[int], sizes: Iterable[int]) -> list[tuple[int, ...]]:
 
 def check_bounds(case: ProgramCase, seed: int, most_free: int = 7, wanted: int | None = None) -> int:
     """No set of a family lies below its bound. Returns how many bounds were finite."""
-    found = bounding_of(case, wanted)
-    if found is None:
+    kinds = [found for found in (bounding_of(case, wanted), plain_of(case, wanted)) if found is not None]
+    if not kinds:
         return 0
-    bounding, pairs, every = found
-    random, finite = np.random.default_rng(seed), 0
+    (_, pairs, every), random, finite = kinds[0], np.random.default_rng(seed), 0
     for most in (1, 2, 3, most_free):
         order = random.permutation(len(case.edits))
         made, free = order[: most % 3], order[most % 3 : most % 3 + most_free]
         sets = [(*made, *more) for more in subsets(free, range(most + 1))]
         truth = margins(case, sets, pairs, every)
-        bound = bounding.least_margin(made, free, most)
-        assert bound <= truth.min() + EXACT * (1 + np.abs(truth[0])), f"{bound} of {truth.min()}, at most {most}"
-        finite += bool(np.isfinite(bound))
+        bounds = [bounding.least_margin(made, free, most) for bounding, _, _ in kinds]
+        assert max(bounds) <= truth.min() + EXACT * (1 + np.abs(truth[0])), f"{bounds} of {truth.min()}, at most {most}"
+        finite += bool(np.isfinite(bounds[0]))
     return finite
 
 
 def sifted(
-    bounding: Bounding,
+    bounding: Bounding | PlainBounding,
     order: NDArray[np.int64],
     size: int,
     needed: float,
     step: int = 10**6,
     costs: NDArray[np.float64] | None = None,
     limit: float = np.inf,
+    tight: Bounding | None = None,
 ) -> set[frozenset[int]]:
-    """All sets that a search hands over."""
+    """All sets that a search hands over; that with plain bounds asks the ``tight`` ones as early as possible."""
     costs = np.ones(len(order)) if costs is None else costs
+
+    def begin() -> Sieve:
+        if isinstance(bounding, PlainBounding):
+            return PlainSieve(bounding, lambda: tight, order, costs, size, limit, needed, asks_from=0)
+        return ProgramSieve(bounding, order, costs, size, limit, needed)
+
     # One bound may cost more than is left; the first, for which everything is computed, says how much.
-    first_spent = ProgramSieve(bounding, order, costs, size, limit, needed).next(1).spent
-    sieve = ProgramSieve(bounding, order, costs, size, limit, needed)
+    first_spent = begin().next(1).spent
+    sieve = begin()
     found: set[frozenset[int]] = set()
     done = False
     while not done:

@@ -226,8 +226,10 @@ class Proof:
             if self.meter.seconds_left is None:
                 # By number alone: what is found must not depend on how busy the machine is.
                 most = min(2 * most, MOST_BOUNDED)
-            else:
-                most = 2 * most if time.monotonic() - began < LONG_STEP else max(most // 2, 1)
+            elif time.monotonic() - began >= LONG_STEP:
+                most = max(most // 2, 1)
+            elif sieved.spent >= most:
+                most *= 2
             for start in range(0, len(sieved.candidates), self.largest_chunk):
                 left = self.meter.left
                 end = min(start + self.largest_chunk, len(sieved.candidates))

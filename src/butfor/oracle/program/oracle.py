@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -14,6 +14,7 @@ import torch
 from butfor.edits.edits import pack
 from butfor.oracle.extending import ExtendingOracle
 from butfor.oracle.program.bounding.owners import TooLarge
+from butfor.oracle.program.bounding.plain.sieve import PlainBounding, PlainSieve
 from butfor.oracle.program.bounding.sieve import Bounding, ProgramSieve
 from butfor.oracle.program.build import TOO_SMALL, WholeProgram, build
 from butfor.oracle.program.kernels.changes import extend
@@ -94,17 +95,26 @@ class ProgramOracle(ExtendingOracle):
         program = self._program(edits)
         key = every, pairs.tobytes()
         if key not in program.bounding:
-            layout, edited = program.layout, program.edited
-            edit_of = np.full(len(layout.present), -1)
-            edit_of[edited.columns] = np.repeat(np.arange(len(edits)), np.diff(edited.pointers))
+            layout = program.layout
+            edit_of, count = _edit_of(program, len(edits)), len(edits)
             try:
                 bounding = Bounding(
-                    program.out, layout.row, pairs, every, layout.present, edit_of, len(edits), program.changes
+                    program.out, layout.row, pairs, every, layout.present, edit_of, count, program.changes
                 )
             except TooLarge:
                 bounding = None
             program.bounding[key] = bounding
         return program.bounding[key]
+
+    def _plain(self, edits: Edits, pairs: NDArray[np.float64], every: bool) -> PlainBounding | None:
+        """The program of a target for plain bounds; None where these do not know what it does."""
+        program = self._program(edits)
+        key = every, pairs.tobytes()
+        if key not in program.plain:
+            layout, edit_of = program.layout, _edit_of(program, len(edits))
+            plain = PlainBounding.of(program.out, layout.row, pairs, every, layout.present, edit_of, len(edits))
+            program.plain[key] = plain
+        return program.plain[key]
 
     def margin_bound(
         self,
@@ -114,9 +124,12 @@ class ProgramOracle(ExtendingOracle):
         free: NDArray[np.int64],
         more: int,
         every: bool = True,
-        enough: float = 0.0,  # noqa: ARG002
+        enough: float = 0.0,
     ) -> float | None:
-        """By intervals for all values of the program."""
+        """By intervals for all values of the program: plain ones where these say enough."""
+        plain = self._plain(edits, pairs, every)
+        if plain is not None and (bound := plain.least_margin(removed, free, more)) > enough:
+            return bound
         bounding = self._bounding(edits, pairs, every)
         return None if bounding is None else bounding.least_margin(removed, free, more)
 
@@ -131,8 +144,12 @@ class ProgramOracle(ExtendingOracle):
         needed: float,
     ) -> Sieve | None:
         """By a compiled search that bounds every branch."""
+        plain, costs = self._plain(edits, pairs, every), edits.costs[order]
+        if plain is not None:
+            tight = partial(self._bounding, edits, pairs, every)
+            return PlainSieve(plain, tight, order, costs, size, limit, needed)
         bounding = self._bounding(edits, pairs, every)
-        return None if bounding is None else ProgramSieve(bounding, order, edits.costs[order], size, limit, needed)
+        return None if bounding is None else ProgramSieve(bounding, order, costs, size, limit, needed)
 
     def _is_right(self, edits: Edits) -> bool:
         """Whether program and model agree on edited graphs, side by side, and where all edits are made also alone.
@@ -248,6 +265,13 @@ class ProgramOracle(ExtendingOracle):
                 # Anyone's code may do what nobody has thought of; then the model itself answers.
                 self._programs[edits] = Refused(f"a run that cannot be followed ({type(problem).__name__}: {problem})")
         return self._programs[edits]
+
+
+def _edit_of(program: Program, num_edits: int) -> NDArray[np.int64]:
+    """The edit that toggles each edge column; -1 for none."""
+    edited, edit_of = program.edited, np.full(len(program.layout.present), -1)
+    edit_of[edited.columns] = np.repeat(np.arange(num_edits), np.diff(edited.pointers))
+    return edit_of
 
 
 def program_oracle(general: ModelOracle) -> ProgramOracle:

@@ -14,6 +14,7 @@ from butfor.oracle.program.trace import Untraceable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from butfor.oracle.program.bounding.plain.sieve import PlainBounding
     from butfor.oracle.program.bounding.sieve import Bounding
     from butfor.oracle.program.kernels.bound import Bound
     from butfor.oracle.program.kernels.flat import Edited
@@ -70,6 +71,7 @@ class Program:
         is_part: whether it is a part of the program of the whole graph.
         is_local: whether nothing outside matters, as far as that is known.
         bounding: what bounds read of it, for each kind of margin that was asked for.
+        plain: likewise, plain intervals.
     """
 
     layout: Layout
@@ -81,6 +83,7 @@ class Program:
     is_part: bool = False
     is_local: bool | None = None
     bounding: dict[tuple[bool, bytes], Bounding | None] = field(default_factory=dict)
+    plain: dict[tuple[bool, bytes], PlainBounding | None] = field(default_factory=dict)
     _bound: dict[int, Bound] = field(default_factory=dict)
 
     @property

@@ -11,12 +11,13 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GraphConv
 
 from butfor.oracle.program.bounding import owners
+from butfor.oracle.program.bounding.plain.sieve import PlainSieve
 from butfor.session import Session
 
 if TYPE_CHECKING:
     import pytest
 
-LEAVES = 2_000
+LEAVES = 4_000
 
 
 def test_a_table_that_would_be_too_large_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +29,8 @@ def test_a_table_that_would_be_too_large_is_not_made(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(owners, "MOST_PAIRS", LEAVES**2 // 2)
     tracemalloc.start()
     try:
-        assert problem.sieve(edits, 2, np.inf, 0.0) is None
+        assert isinstance(problem.sieve(edits, 2, np.inf, 0.0), PlainSieve)  # which begins without that table
+        assert problem.margin_bound((), edits, 2, np.inf) is None
         assert tracemalloc.get_traced_memory()[1] < LEAVES**2 // 2
     finally:
         tracemalloc.stop()

@@ -30,13 +30,15 @@ TINY = 1e-12
 COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 
 
-def prepared(out: Value, pairs: Matrix) -> Value:
+def prepared(out: Value, pairs: Matrix, means: bool = False) -> Value:
     """A program for the scores in ``out`` times each row of ``pairs``, written so that its intervals are narrow.
 
-    The program of ``out`` is not changed.
+    With ``means``, each mean over edges is one step too. The program of ``out`` is not changed.
     """
     copy = _copied(out)
     _join_softmax(copy)
+    if means:
+        _join_means(copy)
     result = _times(copy, np.ascontiguousarray(pairs.T))
     _mark_whole_numbers(result)
     return result
@@ -120,6 +122,38 @@ def _columns(columns: Columns | None, width: int) -> Columns:
     return np.arange(width) if columns is None else columns
 
 
+# Means.
+
+
+def _join_means(out: Value) -> None:
+    """Replace Σ m / max(Σ 1, 1) by one reduction of rows m."""
+    for step, value in in_order(out):
+        if isinstance(step, Map) and step.code == "div" and step.columns[0] is None:
+            total = step.inputs[0].step
+            if isinstance(total, Reduce) and _is_mean(total, step.inputs[1]):
+                value.step = replace(total, code="mean")
+
+
+def _is_mean(total: Reduce, divisor: Value) -> bool:
+    """Whether a sum is divided by how many entries it has, or by 1 where there is none."""
+    clamp = divisor.step
+    if not isinstance(clamp, Map) or clamp.code != "clamp" or clamp.parameters != (1.0, np.inf) or divisor.width != 1:
+        return False
+    count = clamp.inputs[0].step
+    if total.code != "sum" or len(total.inputs) != 1 or total.added is not None or total.empty != 0.0:
+        return False
+    if not isinstance(count, Reduce) or count.code != "sum" or len(count.inputs) != 1 or count.added is not None:
+        return False
+    ones = count.inputs[0].data
+    return (
+        ones is not None
+        and bool((ones[count.source if count.inputs[0].space is not None else 0] == 1.0).all())
+        and count.empty == 0.0
+        and np.array_equal(count.receiver, total.receiver)
+        and np.array_equal(count.edges, total.edges)
+    )
+
+
 # Matrices.
 
 
@@ -140,7 +174,7 @@ def _times(value: Value, matrix: Matrix) -> Value:
     if isinstance(step, Fold) and step.code in ("sum", "mean"):
         share = len(step.groups) / value.width if step.code == "mean" else 1.0
         return _times(step.inputs[0], matrix[step.groups] / share)
-    if isinstance(step, Reduce) and step.code in ("sum", "softmax"):
+    if isinstance(step, Reduce) and step.code in ("sum", "mean", "softmax"):
         return _through_reduction(step, value, matrix)
     if isinstance(step, Map) and step.code in ("add", "sub") and all(one.space is not None for one in step.inputs):
         both = [_times(one, _spread(matrix, own, one)) for one, own in zip(step.inputs, step.columns, strict=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mmap import mmap
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,10 +16,15 @@ if TYPE_CHECKING:
     from butfor.oracle.program.bounding.owners import Units
     from butfor.oracle.program.layout import Layout
 
-__all__ = ["Room"]
+__all__ = ["Room", "untouched"]
 
 # How many numbers are kept at most: limits the memory.
 MOST_KEPT = 16_000_000
+
+
+def untouched(rows: int, columns: int) -> NDArray[np.float64]:
+    """Room of which little will be touched: for so much, NumPy would ask for huge pages, which are filled as wholes."""
+    return np.frombuffer(mmap(-1, max(8 * rows * columns, 1)))[: rows * columns].reshape(rows, columns)
 
 
 class Room(NamedTuple):

@@ -192,16 +192,16 @@ def search(
 ) -> None:
     """Search on until all is done, bounds have cost as much as ``most`` evaluations, or ``found`` has no more room.
 
-    If ``most`` is 0, only the margin is bounded. (A second entry to the compiled code would double the time to
-    compile. So would a function of its own between this one and those that compute rows: numba optimises all that a
-    function calls once more with it, unless it is inlined before.)
+    If ``most`` is 0, only the margin of the branch is bounded. (A second entry to the compiled code would double the
+    time to compile. So would a function of its own between this one and those that compute rows: numba optimises all
+    that a function calls once more with it, unless it is inlined before.)
     """
     found.numbers[:] = 0
     t[WORKED] = 0
     bounded = 0
     only_margin = most == 0
     while only_margin or not t[DONE]:
-        depth = 0 if only_margin else t[DEPTH]
+        depth = t[DEPTH]
         full = found.numbers[CANDIDATES] + t[NUM_ORDER] + 1 > len(found.candidates)
         full |= found.numbers[SPENT] >= most or found.numbers[PREFIXES] + 2 >= len(found.prefixes)
         if full and not only_margin:

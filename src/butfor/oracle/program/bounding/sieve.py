@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mmap import mmap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +10,7 @@ from butfor.oracle.base import Sieve, Sieved
 from butfor.oracle.program.bounding import tables
 from butfor.oracle.program.bounding.owners import lists, units_of
 from butfor.oracle.program.bounding.prepare import prepared
-from butfor.oracle.program.bounding.room import Room
+from butfor.oracle.program.bounding.room import Room, untouched
 from butfor.oracle.program.bounding.rows import BASE, LEVELS, MOST_TOLD_APART, NUM_WORK, SLOPE
 from butfor.oracle.program.kernels.flat import AMAX, AMIN, ARRIVING, LINEAR, REDUCE
 from butfor.oracle.program.steps import Gather, Map, Reduce, in_order
@@ -78,8 +77,9 @@ class Bounding:
             # The output is a copy of the target's row.
             out, row = step.inputs[0], int(step.source[row])
         layout, units = units_of(out, row, present, edit_of, num_edits, changes)
+        self._size = -1  # of the sets that `margin` was last asked about
         self.every, self.hops = every, _hops(units, num_edits)
-        self.work = _untouched(NUM_WORK, len(layout.start))
+        self.work = untouched(NUM_WORK, len(layout.start))
         self.work[BASE], self.work[SLOPE] = layout.start, 0.0
         deletes = np.ones(num_edits, dtype=bool)
         deletes[edit_of[(edit_of >= 0) & ~present]] = False
@@ -91,13 +91,40 @@ class Bounding:
         from butfor.oracle.program.bounding.search import search
 
         self._begin(free)
+        self.t[tables.DEPTH] = 0
         self.t[self.t[tables.STATUS] + np.asarray(made, dtype=np.int64)] = MADE
         found = _room(0, 1)
         search(self.t, self.f, self.work, found, max(most, 1), np.inf, 0.0, self.every, 0)
         return float(found.margins[0])
 
+    def margin(self, status: NDArray[np.int8], left: int, size: int) -> tuple[float, int]:
+        """A lower bound of the margin of a branch with so many edits left, and how many numbers it took.
+
+        Only what depends on edits whose status has changed since the last branch is computed again, as long as the
+        whole search is for sets of the same size.
+        """
+        from butfor.oracle.program.bounding.search import search
+
+        t = self.t
+        if size != self._size:
+            self._begin(np.empty(0, np.int64))
+            self._size = size
+        t[tables.DEPTH] = size - left
+        known = t[t[tables.STATUS] : t[tables.STATUS] + t[tables.NUM_EDITS]]
+        changed = np.flatnonzero(known != status)
+        known[changed] = status[changed]
+        t[tables.CLOCK] += 1
+        owners_from = t[t[tables.OWNERS_FROM] :]
+        for edit in changed.tolist():
+            owners = t[t[tables.OWNERS] + owners_from[edit] : t[tables.OWNERS] + owners_from[edit + 1]]
+            t[t[tables.TOUCHED] + owners] = t[tables.CLOCK]
+        found = _room(0, 1)
+        search(t, self.f, self.work, found, size, np.inf, 0.0, self.every, 0)
+        return float(found.margins[0]), int(t[tables.WORKED])
+
     def _begin(self, free: NDArray[np.int64]) -> None:
         """Free these edits, exclude all others, and mark everything as out of date."""
+        self._size = -1
         t = self.t
         status, touched = t[tables.STATUS], t[tables.TOUCHED]
         t[status : status + t[tables.NUM_EDITS]] = KEPT
@@ -157,11 +184,6 @@ class ProgramSieve(Sieve):
             int(found.numbers[SPENT]),
             bool(one.t[tables.DONE]),
         )
-
-
-def _untouched(rows: int, columns: int) -> NDArray[np.float64]:
-    """Room of which little will be touched: for so much, NumPy would ask for huge pages, which are filled as wholes."""
-    return np.frombuffer(mmap(-1, max(8 * rows * columns, 1))).reshape(rows, columns)
 
 
 def _hops(units: Units, num_edits: int) -> NDArray[np.int64]:
@@ -240,7 +262,7 @@ def _losses(layout: Layout, units: Units, most_top: int) -> int:
     for step in np.flatnonzero((flat.kind == REDUCE) & (flat.code >= AMAX) & (flat.code <= AMIN)):
         mine = units.steps == step
         arriving = flat.table[flat.tables[step, ARRIVING] + units.rows[mine][:, None] + [0, 1]]
-        total[mine] = (np.diff(arriving, axis=1)[:, 0] + most_top) * flat.width[flat.out[step]]
+        total[mine] = (np.diff(arriving, axis=1)[:, 0] + most_top + 1) * flat.width[flat.out[step]]
     until = np.append(0, np.cumsum(total))
     return int(min((until[units.end] - until[units.begin]).max(initial=0), MOST_LOSSES))
 

@@ -184,10 +184,10 @@ def _list_column(
     if turned:
         floor, ceiling = -ceiling, -floor
     work[EXTREME_LOW, o + c], work[EXTREME_HIGH, o + c] = floor, ceiling
-    if count + MOST_TOP + entries > t[NUM_LOSSES]:
+    if count + MOST_TOP + 1 + entries > t[NUM_LOSSES]:
         # There is no room: the interval says it all.
         return count
-    kept, highest, most = 0, -np.inf, -np.inf
+    kept, highest, most, top, others = 0, -np.inf, -np.inf, -1, -np.inf
     at, rows, given, slots = t[t[ENTRY_AT] :], t[t[ENTRY_ROWS] :], t[t[ENTRY_GIVEN] :], t[t[ENTRY_SLOT] :]
     rising = f[t[WEIGHT] :]
     for k in range(entries):
@@ -199,6 +199,10 @@ def _list_column(
             return count
         rising[k] = max(before[1], after[1])
         most = max(most, rising[k])
+        is_top = (k < sure or slots[k] >= 0) and before[1] > highest
+        # What is left where the largest is deleted.
+        others = max(others, (rising[top] if top >= 0 else -np.inf) if is_top else rising[k])
+        top = k if is_top else top
         if k < sure or slots[k] >= 0:
             highest = max(highest, before[1])
             kept = _insert(t, f, kept, k, before[0], after[0])
@@ -207,7 +211,8 @@ def _list_column(
     if sure == 0:
         # All entries may be gone, and an empty row may have more than any of them.
         empty = beginning(t, f, work[BASE], step, row, c)
-        highest = max(highest, min(-empty if turned else empty, ceiling))
+        empty = min(-empty if turned else empty, ceiling)
+        highest, others = max(highest, empty), max(others, empty)
     work[EXTREME_LOW, o + c], work[EXTREME_HIGH, o + c] = f[t[TOP_VALUE]], highest
     for n in range(kept):
         k = t[t[TOP_ENTRY] + n]
@@ -215,6 +220,8 @@ def _list_column(
         lost, fallen = _shares(t, f, kept, n, floor)
         if lost > 0.0:
             count = _put(t, f, count, c, k, slot, lost, fallen, 0.0)
+    if top >= sure and others < highest:
+        count = _put(t, f, count, c, -1, slots[top], 0.0, 0.0, others - highest)
     if most > highest:
         for k in range(entries):
             rise = min(rising[k], ceiling) - highest

@@ -21,8 +21,8 @@ __all__ = ["FOLDS", "REDUCTIONS", "Edited", "Flat", "State", "inlined", "jit", "
 # Kinds of steps, of folds and of reductions.
 MAP, PICK, LINEAR, FOLD, GATHER, CONCAT, REDUCE = range(7)
 FOLDS = {"sum": 0, "mean": 1, "amax": 2, "amin": 3, "prod": 4}
-REDUCTIONS = {"sum": 0, "share": 1, "amax": 2, "amin": 3, "shift": 4, "softmax": 5}
-SUM, SHARE, AMAX, AMIN, SHIFT, SOFTMAX = range(6)
+REDUCTIONS = {"sum": 0, "share": 1, "amax": 2, "amin": 3, "shift": 4, "softmax": 5, "mean": 6}
+SUM, SHARE, AMAX, AMIN, SHIFT, SOFTMAX, MEAN = range(7)
 
 
 class Flat(NamedTuple):

@@ -1,0 +1,45 @@
+"""Plain intervals for sums, means and maxima where edits only delete: quick bounds, at every branch of a search.
+
+The bounds of the package above tell apart which edits are made at a node, and how many anywhere else. That makes them
+tight, and takes up to milliseconds for a branch. Here every number has one interval, a branch takes microseconds, and
+the tighter bounds are asked for only where they pay.
+
+**The family.** Every edit is *made*, *excluded* or still *free*, and at most r of the free edits are made. Every number
+of the program gets an interval that contains it on all graphs of the family, row by row, in an order in which a row
+comes after all that it reads. Where a row is no reduction, this is interval arithmetic.
+
+**Reductions.** Entries whose edit is made are gone, and those whose edit is excluded, or that no edit deletes, are
+there. Of the m others, at most k = min(m, r a) are gone, where a is how many entries of this row one edit deletes at
+most. Each that is there has a value in the interval of the row that it brings.
+
+- *Sum.* It is at least the sum of all lower ends without the k largest of those that may go, as far as these are
+  positive. For the upper end all signs are turned; so it is for what follows.
+- *Mean.* It is at least the least mean of the lower ends that is left when at most k of those that may go are left out:
+  these are among the k largest. Leaving a number out lowers a mean if and only if it exceeds the mean, so the least is
+  reached when all of the k largest that exceed it are left out. If all entries may be gone, the value of an empty row
+  belongs to the interval.
+- *Maximum.* It is at least the largest lower end of the entries that are there for sure, and, where k < m, the
+  (k + 1)-th largest lower end of those that may go. It is at most the largest upper end of all. If all entries may be
+  gone, the interval also contains the least lower end and the value of an empty row.
+
+**Levels.** There are intervals for several budgets, and a branch in which r edits are left reads those for the next
+budget that is at least r: a larger budget is a larger family. When the status of an edit changes, the rows that it
+deletes entries of are computed again, then those that read a row that changed. All others follow from the same numbers
+as before. So the intervals of a level do not depend on which branches came before. Where no edit is left, intervals are
+single numbers (unless a comparison is undecided): that is how a set of edits itself is looked at before it is handed
+over.
+
+**The search** (`search.py`) covers the same sets as that of the package above, for the same reasons: a set is pruned
+with a branch by one of both bounds, handed over, or passed over because an edit of it is cut off, or because it costs
+too much. An edit is *cut off* if the target reads none of the rows that it deletes entries of; what it reads is found
+by following all rows back from it, but for entries that are deleted.
+
+**Rounding** is as in the package above.
+
+| file | what is in it |
+|---|---|
+| `tables.py` | the program and its edits in flat arrays: which rows read which, and which an edit changes |
+| `rows.py` | one row of each kind of step |
+| `search.py` | bringing a level up to date; branch and bound |
+| `sieve.py` | what Python sees of it; asking for tighter bounds |
+"""

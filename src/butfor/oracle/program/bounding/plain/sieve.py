@@ -1,0 +1,209 @@
+"""What Python sees of plain intervals, and of the search that asks for tighter bounds where these pay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from butfor.oracle.base import Sieve, Sieved
+from butfor.oracle.program.bounding.plain.entries import FREE, KEPT, MADE, MOST_TOPS, Room
+from butfor.oracle.program.bounding.plain.tables import plain_tables
+from butfor.oracle.program.bounding.prepare import prepared
+from butfor.oracle.program.bounding.room import untouched
+from butfor.oracle.program.steps import Gather
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from butfor.oracle.program.bounding.plain.search import Branches
+    from butfor.oracle.program.bounding.plain.tables import Plain
+    from butfor.oracle.program.bounding.sieve import Bounding
+    from butfor.oracle.program.steps import Value
+
+__all__ = ["PlainBounding", "PlainSieve"]
+
+# How many prefixes and candidates are handed over at once.
+MOST_PREFIXES = 1024
+MOST_CANDIDATES = 16_384
+
+# Where more edits may be made, those nearest to the target are decided first: others are then often cut off.
+MOST_BY_PROMISE = 8
+
+# What is learnt of tighter bounds is kept apart for less than so many edits that are left.
+MOST_LEFT = 64
+
+# Numbers that intervals are kept of, for all budgets together: limits the memory.
+MOST_NUMBERS = 40_000_000
+
+# Tighter bounds are made, which takes milliseconds, only after so many plain ones.
+ASKS_FROM, NEVER = 32, 1 << 62
+
+# A plain bound costs about as much as so many numbers of a tighter one.
+WORK_OF_TIGHT = 4
+
+
+class PlainBounding:
+    """Plain intervals of the program of a target, over families of graphs. Only one search at a time may use it."""
+
+    def __init__(self, tables: Plain, differences: int, every: bool, num_edits: int) -> None:
+        self.tables, self.differences, self.every, self.num_edits = tables, differences, every, num_edits
+        self.budget_of = _budgets(num_edits)
+        self.level_of = np.searchsorted(self.budget_of, np.arange(num_edits + 1))
+        levels, entries, wide = len(self.budget_of), max(tables.most_entries, 1), tables.widest
+        tops = max(MOST_TOPS + 1, entries)
+        self.room = Room(
+            low=untouched(levels, tables.size), high=untouched(levels, tables.size),
+            status=np.full((levels, num_edits), KEPT, np.int8),
+            row_low=np.empty(wide), row_high=np.empty(wide), entries=np.empty(entries, np.int64),
+            places=np.empty(entries, np.int64), column=np.empty(2 * entries), tops=np.empty((tops, wide)),
+            bottoms=np.empty((tops, wide)), carried=np.empty(wide), least=np.empty(wide), most=np.empty(wide),
+            falls=np.empty((entries, tables.mixed)), rises=np.empty((entries, tables.mixed)),
+            ranked=np.empty(MOST_TOPS + 2, np.int64), values=np.empty(MOST_TOPS + 1), shares=np.empty(MOST_TOPS + 1),
+        )  # fmt: skip
+        steps = len(tables.flat.kind)
+        self.begins = tables.flat.first[tables.flat.out]
+        self.waiting, self.stamps = (np.zeros(len(tables.step_of), np.int64) for _ in range(2))
+        self.counts, self.ready = np.zeros(steps, np.int64), np.zeros(levels, np.bool_)
+        self.clock = 0
+
+    @classmethod
+    def of(
+        cls,
+        out: Value,
+        row: int,
+        pairs: NDArray[np.float64],
+        every: bool,
+        present: NDArray[np.bool_],
+        edit_of: NDArray[np.int64],
+        num_edits: int,
+    ) -> PlainBounding | None:
+        """For the same arguments as `Bounding`; None where plain intervals do not know what the program does."""
+        out = prepared(out, np.concatenate([pairs, np.eye(pairs.shape[1])]), means=True)
+        while isinstance(step := out.step, Gather):
+            # The output is a copy of the target's row.
+            out, row = step.inputs[0], int(step.source[row])
+        tables = plain_tables(out, row, present, edit_of, num_edits)
+        if tables is None or tables.size * len(_budgets(num_edits)) > MOST_NUMBERS:
+            return None
+        return cls(tables, len(pairs), every, num_edits)
+
+    def least_margin(self, made: Sequence[int], free: NDArray[np.int64], most: int) -> float:
+        """A lower bound of the margin after the edits in ``made`` and at most ``most`` of the free ones."""
+        branches = self.begin(free, np.zeros(len(free)), 0)
+        branches.status[np.asarray(made, dtype=np.int64)] = MADE
+        self.ready[:] = False
+        return self.run(branches, most, np.inf, 0.0, NEVER, 0)
+
+    def run(self, branches: Branches, size: int, limit: float, needed: float, asks_from: int, most: int) -> float:
+        """Search on, as `search` does."""
+        from butfor.oracle.program.bounding.plain.search import search
+
+        return float(
+            search(self.tables, self.room, branches, size, limit, needed, self.differences, self.every, asks_from, most)
+        )
+
+    def begin(self, order: NDArray[np.int64], costs: NDArray[np.float64], size: int) -> Branches:
+        """Free these edits, and exclude all others."""
+        from butfor.oracle.program.bounding.plain.search import CLOCK, IS_NEW, NUM_KNOWN, NUM_NUMBERS, Branches
+
+        status = np.full(self.num_edits, KEPT, np.int8)
+        status[order] = FREE
+        others = np.ones(self.num_edits, bool)
+        others[order] = False
+        self.ready &= (self.room.status[:, others] == KEPT).all(axis=1)
+        numbers = np.zeros(NUM_NUMBERS, np.int64)
+        self.clock += 1 << 40
+        numbers[[CLOCK, IS_NEW]] = self.clock, 1
+        rows = len(self.tables.step_of)
+        return Branches(
+            order=order, costs=costs, cheapest=np.append(0.0, np.cumsum(np.sort(costs))[:size]), status=status,
+            next=np.zeros(size + 2, np.int64), free_from=np.zeros(size + 2, np.int64),
+            picked=np.zeros(size + 2, np.int64), live=np.zeros(rows, np.bool_), queue=np.zeros(rows, np.int64),
+            level_of=self.level_of, budget_of=self.budget_of, ready=self.ready, waiting=self.waiting,
+            counts=self.counts, stamps=self.stamps, begins=self.begins,
+            known=np.zeros((MOST_LEFT, NUM_KNOWN), np.int64), entered=np.full(size + 2, -1),
+            prefixes=np.empty((MOST_PREFIXES, max(size - 1, 0)), np.int64),
+            pointers=np.zeros(MOST_PREFIXES + 1, np.int64),
+            candidates=np.empty(max(MOST_CANDIDATES, 2 * len(order) + 2), np.int64), numbers=numbers,
+        )  # fmt: skip
+
+
+def _budgets(most: int) -> NDArray[np.int64]:
+    """The budgets that intervals are kept for: 0 to 4, then twice as much every other time, at last ``most``."""
+    budgets = [0, 1, 2, 3, 4]
+    while budgets[-1] < most:
+        budgets.append(min(2 * budgets[-2], most) if budgets[-2] > 2 else 6)
+    return np.array(budgets)
+
+
+class PlainSieve(Sieve):
+    """All sets of at most so many edits, except those that are proved not to reach the goal: see `ProgramSieve`.
+
+    Args:
+        plain: the bounds; nothing else may use them until the search is done.
+        tight: makes tighter bounds, once they are asked for; what it returns is None where there are none.
+        order, costs, size, limit, needed: as in `ProgramSieve`.
+        asks_from: how many plain bounds come before the first tighter one.
+    """
+
+    def __init__(
+        self,
+        plain: PlainBounding,
+        tight: Callable[[], Bounding | None],
+        order: NDArray[np.int64],
+        costs: NDArray[np.float64],
+        size: int,
+        limit: float,
+        needed: float,
+        asks_from: int = ASKS_FROM,
+    ) -> None:
+        self._plain, self._tight, self._asks_from = plain, tight, asks_from
+        self._size, self._limit, self._needed = size, limit, needed
+        if size > MOST_BY_PROMISE:
+            nearest = np.argsort(plain.tables.hops[order], kind="stable")
+            order, costs = order[nearest], costs[nearest]
+        self._branches = plain.begin(order, costs, size)
+
+    def next(self, most: int) -> Sieved:
+        """Search on until bounds have cost as much as ``most`` evaluations, enough was found, or all is done."""
+        from butfor.oracle.program.bounding.plain.search import ASKS, CANDIDATES, DONE, PREFIXES, SPENT
+
+        b, numbers = self._branches, self._branches.numbers
+        numbers[[PREFIXES, CANDIDATES, SPENT]] = 0
+        while True:
+            self._plain.run(b, self._size, self._limit, self._needed, self._asks_from, most)
+            if not numbers[ASKS]:
+                break
+            self._answer()
+        prefixes, candidates = int(numbers[PREFIXES]), int(numbers[CANDIDATES])
+        return Sieved(
+            b.prefixes[:prefixes].copy(),
+            b.candidates[:candidates].copy(),
+            b.pointers[: prefixes + 1].copy(),
+            int(numbers[SPENT]),
+            bool(numbers[DONE]),
+        )
+
+    def _answer(self) -> None:
+        """Bound the branch that was asked about."""
+        from butfor.oracle.program.bounding.plain.search import (
+            ANSWER,
+            ASKED_COST,
+            LEFT,
+            NUMBERS_PER_EVALUATION,
+            OPEN,
+            PRUNED,
+            SPENT,
+        )
+
+        numbers, bounding = self._branches.numbers, self._tight()
+        if bounding is None:
+            self._asks_from, numbers[ANSWER] = NEVER, OPEN
+            return
+        margin, work = bounding.margin(self._branches.status, int(numbers[LEFT]), self._size)
+        numbers[ANSWER] = PRUNED if margin > self._needed else OPEN
+        numbers[ASKED_COST] = WORK_OF_TIGHT * work
+        numbers[SPENT] += 1 + work // NUMBERS_PER_EVALUATION
