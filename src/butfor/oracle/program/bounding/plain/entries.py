@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from butfor.oracle.program.kernels import flat as tables
 from butfor.oracle.program.kernels.flat import called, kernel
 
-__all__ = ["FREE", "KEPT", "MADE", "MOST_TOPS", "Room", "ends", "insert", "list_status"]
+__all__ = ["FREE", "KEPT", "MADE", "MOST_TOPS", "Room", "begin", "ends", "insert", "least_mean", "list_status"]
 
 # Up to so many of the largest numbers are found for all columns at once.
 MOST_TOPS = 8
@@ -26,7 +26,7 @@ class Room(NamedTuple):
         entries, places: room for the entries of a row, and for where the row of each begins.
         column: room for two numbers of each entry.
         tops, bottoms, carried: room for the largest numbers of each column, and for one row of them.
-        least, most: room for one row.
+        least, most, slopes: room for one row.
         falls, rises: by how much each number of a row falls, and rises, with each entry.
         ranked, values, shares: the largest entries of a column, after how many these are; what they have; their shares.
     """
@@ -44,6 +44,7 @@ class Room(NamedTuple):
     carried: Any
     least: Any
     most: Any
+    slopes: Any
     falls: Any
     rises: Any
     ranked: Any
@@ -61,6 +62,20 @@ def ends(p: Any, room: Any, level: int, value: int, row: int) -> tuple[Any, Any]
         return p.base[i:], p.base[i:]
     i = p.at[first + (row if flat.stride[value] > 0 else 0)]
     return room.low[level, i:], room.high[level, i:]
+
+
+@kernel
+def begin(p: Any, step: int, row: int, out: Any) -> None:
+    """Put into ``out`` what a product or reduction begins with: fixed numbers, or the value of an empty row."""
+    flat = p.flat
+    added, width = flat.added[step], flat.width[flat.out[step]]
+    if added < 0:
+        for c in range(width):
+            out[c] = flat.parameters[step, 0]
+        return
+    i = flat.start[added] + row * flat.stride[added]
+    for c in range(width):
+        out[c] = p.base[i + c]
 
 
 @kernel
@@ -100,3 +115,22 @@ def list_status(p: Any, room: Any, level: int, budget: int, number: int) -> tupl
         else:
             room.places[k] = p.at[flat.first[value] + (other if flat.stride[value] > 0 else 0)]
     return count, min(maybe, budget * p.at_once[number])
+
+
+@kernel
+def least_mean(tops: Any, count: int, lost: int, total: float) -> float:
+    """The least mean of ``count`` numbers without some of ``tops``, their largest; at least one is left.
+
+    Those that are left out are larger than the mean of the others (Dinkelbach's method).
+    """
+    mean = total / count
+    for _ in range(lost + 1):
+        rest, left = total, count
+        for j in range(lost):
+            if tops[j] > mean and left > 1:
+                rest -= tops[j]
+                left -= 1
+        if not rest / left < mean:
+            break
+        mean = rest / left
+    return mean

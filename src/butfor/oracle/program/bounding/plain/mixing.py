@@ -1,4 +1,7 @@
-"""A matrix that mixes the columns of a maximum: all columns lose the same entries."""
+"""Matrices that mix the columns of a reduction: all columns lose the same entries.
+
+An end of the row that is narrowed may pass the other one by rounding; then it is set to that.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from butfor.oracle.program.bounding.plain.entries import FREE, MADE, MOST_TOPS, insert, list_status
+from butfor.oracle.program.bounding.plain.entries import (
+    FREE,
+    MADE,
+    MOST_TOPS,
+    begin,
+    ends,
+    insert,
+    least_mean,
+    list_status,
+)
+from butfor.oracle.program.bounding.plain.tables import IS_RELU, NUM_MIXES, OTHERS, REDUCED, SUMMED
+from butfor.oracle.program.bounding.selection import largest, smallest
 from butfor.oracle.program.kernels import flat as tables
-from butfor.oracle.program.kernels.flat import AMIN, called, kernel
+from butfor.oracle.program.kernels.flat import AMIN, MEAN, called, kernel
 
-__all__ = ["mix"]
+__all__ = ["mix_extremes", "mix_sums"]
 
 
 @called
-def mix(p: Any, room: Any, level: int, budget: int, number: int, step: int, row: int, low: Any, high: Any) -> None:
-    """Narrow the row of a matrix product, where the maximum or minimum is the row with this ``number``."""
+def mix_extremes(p: Any, room: Any, level: int, budget: int, step: int, row: int, low: Any, high: Any) -> None:
+    """Narrow a row of a matrix product with a maximum or minimum."""
     flat = p.flat
+    number = flat.first[p.mixes[step, REDUCED]] + row
     count, lost = list_status(p, room, level, budget, number)
     if lost == 0 or lost > MOST_TOPS:
         return
@@ -24,9 +39,8 @@ def mix(p: Any, room: Any, level: int, budget: int, number: int, step: int, row:
     inner, sign = flat.width[flat.out[of]], -1.0 if flat.code[of] == AMIN else 1.0
     o, matrix = p.at[number], flat.tables[step, tables.MATRIX]
     least, most = room.least[:width], room.most[:width]
-    added = flat.added[step]
+    begin(p, step, row, least)
     for c in range(width):
-        least[c] = flat.parameters[step, 0] if added < 0 else p.base[flat.start[added] + row * flat.stride[added] + c]
         most[c] = least[c]
     for k in range(count):
         for c in range(width):
@@ -71,9 +85,9 @@ def mix(p: Any, room: Any, level: int, budget: int, number: int, step: int, row:
             for j in range(lost):
                 total += room.tops[j, c]
             if turned:
-                high[c] = min(high[c], most[c] + total)
+                high[c] = max(min(high[c], most[c] + total), low[c])
             else:
-                low[c] = max(low[c], least[c] - total)
+                low[c] = min(max(low[c], least[c] - total), high[c])
 
 
 @kernel
@@ -106,3 +120,97 @@ def _share(p: Any, room: Any, level: int, step: int, r: int, count: int, lost: i
         following = max(values[n + 1], floor) if n + 1 < found else floor
         shares[n] = max(values[n] - following, 0.0) / (n + 1) + (shares[n + 1] if n + 1 < last else 0.0)
     return values[0]
+
+
+# Sums and means.
+
+
+@called
+def mix_sums(p: Any, room: Any, level: int, budget: int, step: int, row: int, low: Any, high: Any) -> None:
+    """Narrow a row of a matrix product with a sum or mean, other summands, and ReLU."""
+    flat, mixes = p.flat, p.mixes[step]
+    number = flat.first[mixes[REDUCED]] + row
+    count, lost = list_status(p, room, level, budget, number)
+    if lost == 0:
+        return
+    width, inner = len(low), flat.width[mixes[SUMMED]]
+    first, last = ends(p, room, level, mixes[SUMMED], row)
+    least, most = room.least[:inner], room.most[:inner]
+    begin(p, p.step_of[number], row, least)
+    for r in range(inner):
+        if not (np.isfinite(first[r]) and np.isfinite(last[r])):
+            return
+        most[r] = least[r]
+    for k in range(OTHERS, NUM_MIXES):
+        if mixes[k] >= 0:
+            low_end, high_end = ends(p, room, level, mixes[k], row)
+            for r in range(inner):
+                least[r] += low_end[r]
+                most[r] += high_end[r]
+    begin(p, step, row, room.carried)
+    for turned in (False, True):
+        for c in range(width):
+            constant = _slopes(p, room, step, c, turned, first, last, inner)
+            bound = constant + _least(p, room, level, number, count, lost, inner)
+            if not np.isfinite(bound):
+                continue
+            if turned:
+                high[c] = max(min(high[c], -bound), low[c])
+            else:
+                low[c] = min(max(low[c], bound), high[c])
+
+
+@kernel
+def _slopes(p: Any, room: Any, step: int, c: int, turned: bool, first: Any, last: Any, inner: int) -> float:
+    """What one number of the product is at least: a constant, which is returned, plus slopes times the reduction."""
+    flat, sign = p.flat, -1.0 if turned else 1.0
+    matrix, width, relu = flat.tables[step, tables.MATRIX], flat.width[flat.out[step]], p.mixes[step, IS_RELU] == 1
+    constant = sign * room.carried[c]
+    for r in range(inner):
+        weight, x, y = sign * flat.matrices[matrix + r * width + c], first[r], last[r]
+        if relu and y <= 0.0:
+            weight = 0.0
+        elif relu and x < 0.0:
+            if weight >= 0.0:
+                # ReLU is at least 0, and at least what it is of.
+                weight = weight if y > -x else 0.0
+            else:
+                # It is at most the chord through both ends.
+                weight *= y / (y - x)
+                constant -= weight * x
+        room.slopes[r] = weight
+        constant += weight * (room.least[r] if weight > 0.0 else room.most[r])
+    return constant
+
+
+@kernel
+def _least(p: Any, room: Any, level: int, number: int, count: int, lost: int, inner: int) -> float:
+    """The least of slopes times a sum or mean: of slopes times each entry, without some of them."""
+    flat, slopes, column, there, free, total = p.flat, room.slopes, room.column, 0, 0, 0.0
+    step = p.step_of[number]
+    fixed = flat.first[flat.inputs[step, 0]] < 0
+    for k in range(count):
+        if room.entries[k] == MADE:
+            continue
+        i, brought = room.places[k], 0.0
+        if fixed:
+            for r in range(inner):
+                brought += slopes[r] * p.base[i + r]
+        else:
+            for r in range(inner):
+                brought += max(slopes[r], 0.0) * room.low[level, i + r] + min(slopes[r], 0.0) * room.high[level, i + r]
+        total += brought
+        there += 1
+        if room.entries[k] == FREE:
+            column[free] = -brought
+            free += 1
+    if flat.code[step] != MEAN:
+        for k in range(free):
+            column[k] = min(column[k], 0.0)
+        return total - largest(column, free, lost)
+    smallest(column, free, lost)
+    for k in range(lost):
+        column[k] = -column[k]
+    mean = least_mean(column, there, lost, total)
+    # All entries may be gone, and an empty row is 0.
+    return min(mean, 0.0) if there == lost else mean

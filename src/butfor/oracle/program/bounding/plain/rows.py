@@ -11,8 +11,19 @@ from typing import Any
 import numpy as np
 
 from butfor.oracle.program.bounding.intervals import image, known, product
-from butfor.oracle.program.bounding.plain.entries import FREE, KEPT, MADE, MOST_TOPS, ends, insert, list_status
-from butfor.oracle.program.bounding.plain.mixing import mix
+from butfor.oracle.program.bounding.plain.entries import (
+    FREE,
+    KEPT,
+    MADE,
+    MOST_TOPS,
+    begin,
+    ends,
+    insert,
+    least_mean,
+    list_status,
+)
+from butfor.oracle.program.bounding.plain.mixing import mix_extremes, mix_sums
+from butfor.oracle.program.bounding.plain.tables import IS_EXTREME, REDUCED
 from butfor.oracle.program.bounding.selection import largest, rank, smallest
 from butfor.oracle.program.kernels import flat as tables
 from butfor.oracle.program.kernels.flat import AMIN, CONCAT, FOLD, GATHER, LINEAR, MAP, MEAN, PICK, SUM, called, kernel
@@ -35,8 +46,11 @@ def compute(p: Any, room: Any, level: int, budget: int, number: int, is_first: b
         _map(p, room, level, step, row, low, high)
     elif kind == LINEAR:
         _linear(p, room, level, step, row, low, high)
-        if p.mixes[number] >= 0 and budget > 0:
-            mix(p, room, level, budget, p.mixes[number], step, row, low, high)
+        if budget > 0 and p.mixes[step, REDUCED] >= 0:
+            if p.mixes[step, IS_EXTREME]:
+                mix_extremes(p, room, level, budget, step, row, low, high)
+            else:
+                mix_sums(p, room, level, budget, step, row, low, high)
     elif kind == PICK:
         _pick(p, room, level, step, row, low, high)
     elif kind == FOLD:
@@ -91,26 +105,12 @@ def _map(p: Any, room: Any, level: int, step: int, row: int, low: Any, high: Any
 
 
 @kernel
-def _begin(p: Any, step: int, row: int, out: Any) -> None:
-    """Put into ``out`` what a product or reduction begins with: fixed numbers, or the value of an empty row."""
-    flat = p.flat
-    added = flat.added[step]
-    if added < 0:
-        for c in range(len(out)):
-            out[c] = flat.parameters[step, 0]
-        return
-    i = flat.start[added] + row * flat.stride[added]
-    for c in range(len(out)):
-        out[c] = p.base[i + c]
-
-
-@kernel
 def _linear(p: Any, room: Any, level: int, step: int, row: int, low: Any, high: Any) -> None:
     """The midpoints times the matrix, plus or minus half the widths times its absolute values."""
     flat = p.flat
     width, inner, at = len(low), flat.width[flat.inputs[step, 0]], flat.tables[step, tables.MATRIX]
     first, last = ends(p, room, level, flat.inputs[step, 0], row)
-    _begin(p, step, row, low)
+    begin(p, step, row, low)
     for c in range(width):
         high[c] = 0.0
     finite = True
@@ -219,7 +219,7 @@ def _reduce(p: Any, room: Any, level: int, budget: int, number: int, step: int, 
     if lost == 0:
         # Nothing can go: all that may are as sure as the others.
         sure, maybe = sure + maybe, 0
-    _begin(p, step, row, low)
+    begin(p, step, row, low)
     if flat.code[step] == SUM and flat.arity[step] > 1:
         _weighted_sum(p, room, level, step, sure, maybe, lost, low, high)
         return
@@ -332,31 +332,12 @@ def _mean(room: Any, first: Any, last: Any, sure: int, maybe: int, lost: int, lo
     _totals(room, first, last, 0, count, low, high)
     for c in range(width):
         finite = np.isfinite(low[c]) and np.isfinite(high[c])
-        x = _least_mean(room.tops[:, c], count, lost, low[c])
-        y = -_least_mean(room.bottoms[:, c], count, lost, -high[c])
+        x = least_mean(room.tops[:, c], count, lost, low[c])
+        y = -least_mean(room.bottoms[:, c], count, lost, -high[c])
         if sure == 0 and lost == maybe:
             # All entries may be gone.
             x, y = min(x, empty), max(y, empty)
         low[c], high[c] = known(x, y) if finite else (-np.inf, np.inf)
-
-
-@kernel
-def _least_mean(tops: Any, count: int, lost: int, total: float) -> float:
-    """The least mean of ``count`` numbers without some of ``tops``, their largest; at least one is left.
-
-    Those that are left out are larger than the mean of the others (Dinkelbach's method).
-    """
-    mean = total / count
-    for _ in range(lost + 1):
-        rest, left = total, count
-        for j in range(lost):
-            if tops[j] > mean and left > 1:
-                rest -= tops[j]
-                left -= 1
-        if not rest / left < mean:
-            break
-        mean = rest / left
-    return mean
 
 
 @kernel

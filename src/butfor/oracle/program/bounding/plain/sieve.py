@@ -60,6 +60,7 @@ class PlainBounding:
             row_low=np.empty(wide), row_high=np.empty(wide), entries=np.empty(entries, np.int64),
             places=np.empty(entries, np.int64), column=np.empty(2 * entries), tops=np.empty((tops, wide)),
             bottoms=np.empty((tops, wide)), carried=np.empty(wide), least=np.empty(wide), most=np.empty(wide),
+            slopes=np.empty(wide),
             falls=np.empty((entries, tables.mixed)), rises=np.empty((entries, tables.mixed)),
             ranked=np.empty(MOST_TOPS + 2, np.int64), values=np.empty(MOST_TOPS + 1), shares=np.empty(MOST_TOPS + 1),
         )  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 
 from butfor.oracle.program.bounding.owners import lists
 from butfor.oracle.program.layout import Layout, Values
-from butfor.oracle.program.steps import Concat, Gather, Linear, Reduce, in_order
+from butfor.oracle.program.steps import Concat, Gather, Linear, Map, Reduce, in_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,10 +18,17 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
-__all__ = ["Plain", "plain_tables"]
+__all__ = ["IS_EXTREME", "IS_RELU", "NUM_MIXES", "OTHERS", "REDUCED", "SUMMED", "Plain", "plain_tables"]
 
 # The reductions that plain intervals know. Those of a softmax say too little.
 KNOWN = ("sum", "mean", "amax", "amin")
+
+
+# What is known of a matrix product that mixes the columns of a reduction; -1 for nothing. It is applied to ``SUMMED``, or
+# to the ReLU of it, which is ``REDUCED`` plus others; or it is applied to a maximum or minimum.
+REDUCED, IS_EXTREME, SUMMED, IS_RELU, OTHERS = range(5)
+MOST_OTHERS = 3
+NUM_MIXES = OTHERS + MOST_OTHERS
 
 
 class Plain(NamedTuple):
@@ -42,7 +49,7 @@ class Plain(NamedTuple):
         sorted_at: for each row of a maximum or minimum of fixed rows, where its part of ``sorted`` begins; else -1.
         sorted: such a part is how many columns can differ from those of an empty row, which these are, and for each
             place from the most extreme one on, which entry of the row is there in each of these columns.
-        mixes: for each row of a matrix product, the row of a maximum or minimum that it mixes the columns of; else -1.
+        mixes: for each matrix product, which reduction it mixes the columns of, see above.
         at_once: for each row of a reduction, how many of its entries one edit deletes at most.
         root: the rows of reductions that the target reads without any reduction between them.
         reads_from, reads, reads_by: for each row of a reduction, those that it reads in this way, and the edit that
@@ -122,7 +129,7 @@ class _Builder:
             mixes=mixes, at_once=at_once, root=root, reads_from=reads_from, reads=read, reads_by=reads_by,
             hops=self._hops(root, reads, edit_from, edit_rows), out=self.number(self.out) + self.row,
             size=int(sizes.sum()), widest=int(flat.width.max()),
-            mixed=int(width[(mixes >= 0) & self.needed].max(initial=0)), most_entries=self._most_entries(),
+            mixed=int(flat.width[flat.out[mixes[:, IS_EXTREME] == 1]].max(initial=0)), most_entries=self._most_entries(),
         )  # fmt: skip
 
     def number(self, value: Value) -> int:
@@ -202,11 +209,34 @@ class _Builder:
         return at, np.concatenate(parts)
 
     def _mixes(self) -> Numbers:
-        found = np.full(len(self.needed), -1)
-        for step, value in self.pairs:
-            inner = step.inputs[0].step
-            if isinstance(step, Linear) and isinstance(inner, Reduce) and inner.code in ("amax", "amin"):
-                self.values.part(found, value)[:] = self.number(step.inputs[0]) + np.arange(value.rows)
+        found = np.full((len(self.pairs), NUM_MIXES), -1)
+        for at, (step, _) in enumerate(self.pairs):
+            if isinstance(step, Linear):
+                found[at] = self._mixed(step.inputs[0])
+        return found
+
+    def _mixed(self, value: Value) -> Numbers:
+        """What a matrix mixes: a row of ``mixes`` for a product with this value."""
+        found, step = np.full(NUM_MIXES, -1), value.step
+        if isinstance(step, Reduce) and step.code in ("amax", "amin"):
+            found[[REDUCED, IS_EXTREME]] = self.values.numbers[id(value)], 1
+            return found
+        found[[SUMMED, IS_RELU]] = self.values.numbers[id(value)], 0
+        if isinstance(step, Map) and step.code == "relu" and step.columns[0] is None:
+            value = step.inputs[0]
+            found[[SUMMED, IS_RELU]] = self.values.numbers[id(value)], 1
+        others: list[Value] = []
+        while isinstance(step := value.step, Map) and step.code == "add" and step.columns == [None, None]:
+            # Of two summands the one that is a sum over edges, or leads to one, is followed.
+            leads = [_leads_to_sum(one) for one in step.inputs]
+            if leads[0] == leads[1]:
+                break
+            value, other = step.inputs if leads[0] else step.inputs[::-1]
+            others.append(other)
+        if not _is_sum(value.step) or len(others) > MOST_OTHERS:
+            return np.full(NUM_MIXES, -1)
+        found[[REDUCED, IS_EXTREME]] = self.values.numbers[id(value)], 0
+        found[OTHERS : OTHERS + len(others)] = [self.values.numbers[id(one)] for one in others]
         return found
 
     def _feeds(self) -> tuple[Numbers, Numbers]:
@@ -247,6 +277,18 @@ class _Builder:
     def _most_entries(self) -> int:
         counts = [np.bincount(step.receiver).max(initial=0) for step, _ in self.pairs if isinstance(step, Reduce)]
         return int(max(counts, default=0))
+
+
+def _is_sum(step: Step | None) -> bool:
+    return isinstance(step, Reduce) and step.code in ("sum", "mean") and len(step.inputs) == 1
+
+
+def _leads_to_sum(value: Value) -> bool:
+    """Whether a value is a sum or mean over edges, or such a one with something added."""
+    step = value.step
+    if isinstance(step, Map) and step.code == "add" and step.columns == [None, None]:
+        return any(map(_leads_to_sum, step.inputs))
+    return _is_sum(step)
 
 
 def _joined(rows: Numbers, sources: Numbers, columns: Numbers, of: Numbers, fed: Numbers) -> Numbers:
