@@ -130,4 +130,5 @@ values are thousands of times its scores, errors may be larger.
 | `cases.py` | all cases of a unit; which units have to be computed again |
 | `search.py` | branch and bound over all sets of at most so many edits |
 | `sieve.py` | what Python sees of it |
+| `plain/` | quicker bounds for sums, means and maxima, and a search that asks for these ones only where they pay |
 """

@@ -22,6 +22,24 @@ most. Each that is there has a value in the interval of the row that it brings.
   (k + 1)-th largest lower end of those that may go. It is at most the largest upper end of all. If all entries may be
   gone, the interval also contains the least lower end and the value of an empty row.
 
+**Matrices.** An interval lets each column of a reduction lose the entries that matter most to it, but all columns lose
+the same ones. So where a matrix mixes columns, each number y of the product is bounded once more, for the lower end as
+it is and for the upper end with its sign turned, and the narrower of both intervals is kept.
+
+- *Of a sum or mean*, where y is a constant plus Σ w z or Σ w relu(z), and each z is a column of the reduction plus
+  other summands of the same row. With l and h the ends of z, and l < 0 < h, w relu(z) is at least 0 and at least w z if
+  w > 0, and at least w times the chord through both ends if w < 0, because ReLU is convex. If h ≤ 0 it is 0, and if
+  l ≥ 0 it is w z. So y is at least a constant plus slopes times z. Other summands are replaced by an end of their
+  interval. What is left, slopes times the columns of the reduction, is the same reduction of slopes times each entry,
+  one number for each entry, and is bounded as above.
+- *Of a maximum*, where y is a constant plus Σ w m. Where w < 0, m is replaced by its upper end. Where w > 0, let
+  v₁ ≥ v₂ ≥ … be the lower ends of the column, of the entries that are there unless they are among the at most k that
+  go. The maximum is below a number θ only if all entries with v ≥ θ are gone. If these are j, then 1 is at most the
+  number of them that are gone, divided by j. Adding this up over all θ from v₁ down to the lower end that m has anyway,
+  m falls below v₁ by at most the sum, over all entries that are gone, of a share of each: (v_j − v_{j + 1}) / j for
+  every j from its own place on. So y is at least a constant plus Σ w v₁, less the k largest of what all shares of an
+  entry, times w, add up to. A minimum is a maximum with all signs turned.
+
 **Levels.** There are intervals for several budgets, and a branch in which r edits are left reads those for the next
 budget that is at least r: a larger budget is a larger family. When the status of an edit changes, the rows that it
 deletes entries of are computed again, then those that read a row that changed. All others follow from the same numbers
@@ -39,7 +57,9 @@ by following all rows back from it, but for entries that are deleted.
 | file | what is in it |
 |---|---|
 | `tables.py` | the program and its edits in flat arrays: which rows read which, and which an edit changes |
+| `entries.py` | what a row reads, and the status of each entry of a reduction |
 | `rows.py` | one row of each kind of step |
+| `mixing.py` | rows of matrix products once more |
 | `search.py` | bringing a level up to date; branch and bound |
 | `sieve.py` | what Python sees of it; asking for tighter bounds |
 """

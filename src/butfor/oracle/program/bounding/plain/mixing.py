@@ -27,6 +27,10 @@ from butfor.oracle.program.kernels.flat import AMIN, MEAN, called, kernel
 __all__ = ["mix_extremes", "mix_sums"]
 
 
+# For a row with more entries times numbers than this, it takes too long to look at each pair of them.
+MOST_PRODUCTS = 600
+
+
 @called
 def mix_extremes(p: Any, room: Any, level: int, budget: int, step: int, row: int, low: Any, high: Any) -> None:
     """Narrow a row of a matrix product with a maximum or minimum."""
@@ -131,9 +135,9 @@ def mix_sums(p: Any, room: Any, level: int, budget: int, step: int, row: int, lo
     flat, mixes = p.flat, p.mixes[step]
     number = flat.first[mixes[REDUCED]] + row
     count, lost = list_status(p, room, level, budget, number)
-    if lost == 0:
-        return
     width, inner = len(low), flat.width[mixes[SUMMED]]
+    if lost == 0 or count * width > MOST_PRODUCTS:
+        return
     first, last = ends(p, room, level, mixes[SUMMED], row)
     least, most = room.least[:inner], room.most[:inner]
     begin(p, p.step_of[number], row, least)

@@ -23,9 +23,8 @@ __all__ = ["IS_EXTREME", "IS_RELU", "NUM_MIXES", "OTHERS", "REDUCED", "SUMMED", 
 # The reductions that plain intervals know. Those of a softmax say too little.
 KNOWN = ("sum", "mean", "amax", "amin")
 
-
-# What is known of a matrix product that mixes the columns of a reduction; -1 for nothing. It is applied to ``SUMMED``, or
-# to the ReLU of it, which is ``REDUCED`` plus others; or it is applied to a maximum or minimum.
+# What is known of a matrix product that mixes the columns of a reduction; -1 for nothing. It is applied to a maximum or
+# minimum; or to `SUMMED`, which is `REDUCED` plus others, or to the ReLU of it.
 REDUCED, IS_EXTREME, SUMMED, IS_RELU, OTHERS = range(5)
 MOST_OTHERS = 3
 NUM_MIXES = OTHERS + MOST_OTHERS
@@ -122,6 +121,7 @@ class _Builder:
         mixes = self._mixes()
         reads_from, read, reads_by = lists(reads[:, 0], count, reads[:, 1], reads[:, 2])
         sorted_at, by_value = self._sorted()
+        mixed = flat.width[flat.out[mixes[:, IS_EXTREME] == 1]]
         return Plain(
             flat=flat, base=self.layout.start, step_of=step_of, at=at, rows=np.flatnonzero(self.needed),
             readers_from=readers_from, readers=readers_of, edit_from=edit_from, edit_rows=edit_rows,
@@ -129,7 +129,7 @@ class _Builder:
             mixes=mixes, at_once=at_once, root=root, reads_from=reads_from, reads=read, reads_by=reads_by,
             hops=self._hops(root, reads, edit_from, edit_rows), out=self.number(self.out) + self.row,
             size=int(sizes.sum()), widest=int(flat.width.max()),
-            mixed=int(flat.width[flat.out[mixes[:, IS_EXTREME] == 1]].max(initial=0)), most_entries=self._most_entries(),
+            mixed=int(mixed.max(initial=0)), most_entries=self._most_entries(),
         )  # fmt: skip
 
     def number(self, value: Value) -> int:
