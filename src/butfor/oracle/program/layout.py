@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Number = TypeVar("Number", np.bool_, np.int64)
 
-__all__ = ["Layout", "Values", "room_for"]
+__all__ = ["Layout", "Values", "room_for", "rows_for"]
 
 
 class _Tables:
@@ -62,6 +62,11 @@ def room_for(size: int) -> NDArray[np.float64]:
     room = np.zeros(size + 2 * LANES)
     first = -(room.ctypes.data // room.itemsize) % LANES
     return room[first : first + size]
+
+
+def rows_for(count: int, width: int) -> NDArray[np.float64]:
+    """Likewise, rows that are read and written in vectors, and may be somewhat wider than asked for."""
+    return room_for(count * _padded(width)).reshape(count, _padded(width))
 
 
 def _added(step: Step) -> list[Value]:

@@ -26,9 +26,15 @@ class Room(NamedTuple):
         entries, places: room for the entries of a row, and for where the row of each begins.
         column: room for two numbers of each entry.
         tops, bottoms, carried: room for the largest numbers of each column, and for one row of them.
-        least, most, slopes: room for one row.
+        row, least, most, slopes, chords: room for one row.
+        middle, radius: room for the middles of two rows, and for half their widths.
+        products: room for two products with a matrix.
+        zeros: nothing but zeros.
+        factors, columns: factors of rows of a matrix, and which rows these are.
         falls, rises: by how much each number of a row falls, and rises, with each entry.
         ranked, values, shares: the largest entries of a column, after how many these are; what they have; their shares.
+        share, share_entry, share_column: the shares of all columns, and whose they are.
+        share_from: where those of each entry begin, once they are sorted.
     """
 
     low: Any
@@ -42,14 +48,26 @@ class Room(NamedTuple):
     tops: Any
     bottoms: Any
     carried: Any
+    row: Any
     least: Any
     most: Any
     slopes: Any
+    chords: Any
+    middle: Any
+    radius: Any
+    products: Any
+    zeros: Any
+    factors: Any
+    columns: Any
     falls: Any
     rises: Any
     ranked: Any
     values: Any
     shares: Any
+    share: Any
+    share_entry: Any
+    share_column: Any
+    share_from: Any
 
 
 @kernel

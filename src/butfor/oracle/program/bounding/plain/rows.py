@@ -28,6 +28,7 @@ from butfor.oracle.program.bounding.selection import largest, rank, smallest
 from butfor.oracle.program.kernels import flat as tables
 from butfor.oracle.program.kernels.flat import AMIN, CONCAT, FOLD, GATHER, LINEAR, MAP, MEAN, PICK, SUM, called, kernel
 from butfor.oracle.program.kernels.functions import ADD, RELU
+from butfor.oracle.program.kernels.vectors import add_multiples
 
 __all__ = ["compute"]
 
@@ -106,28 +107,33 @@ def _map(p: Any, room: Any, level: int, step: int, row: int, low: Any, high: Any
 
 @kernel
 def _linear(p: Any, room: Any, level: int, step: int, row: int, low: Any, high: Any) -> None:
-    """The midpoints times the matrix, plus or minus half the widths times its absolute values."""
-    flat = p.flat
-    width, inner, at = len(low), flat.width[flat.inputs[step, 0]], flat.tables[step, tables.MATRIX]
+    """The middles times the matrix, plus or minus half the widths times its absolute values."""
+    flat, factors, columns = p.flat, room.factors, room.columns
+    width, inner, matrix = len(low), flat.width[flat.inputs[step, 0]], flat.tables[step, tables.MATRIX]
     first, last = ends(p, room, level, flat.inputs[step, 0], row)
     begin(p, step, row, low)
-    for c in range(width):
-        high[c] = 0.0
-    finite = True
+    count, finite = 0, True
     for r in range(inner):
-        x, radius = 0.5 * (first[r] + last[r]), 0.5 * (last[r] - first[r])
-        finite &= np.isfinite(x) and np.isfinite(radius)
-        matrix = flat.matrices[at + r * width : at + (r + 1) * width]
+        x = 0.5 * (first[r] + last[r])
+        finite &= np.isfinite(first[r]) and np.isfinite(last[r])
+        if x != 0.0:
+            factors[count], columns[count] = x, r
+            count += 1
+    if not finite:
+        for c in range(width):
+            low[c], high[c] = -np.inf, np.inf
+        return
+    add_multiples(low, 0, low, 0, flat.matrices, matrix, factors, columns, count, width)
+    count = 0
+    for r in range(inner):
+        radius = 0.5 * (last[r] - first[r])
         if radius != 0.0:
-            for c in range(width):
-                low[c] += x * matrix[c]
-                high[c] += radius * abs(matrix[c])
-        elif x != 0.0:
-            for c in range(width):
-                low[c] += x * matrix[c]
+            factors[count], columns[count] = radius, r
+            count += 1
+    add_multiples(high, 0, room.zeros, 0, p.sizes, matrix, factors, columns, count, width)
     for c in range(width):
         x, radius = low[c], high[c]
-        low[c], high[c] = known(x - radius, x + radius) if finite else (-np.inf, np.inf)
+        low[c], high[c] = known(x - radius, x + radius)
 
 
 @kernel

@@ -1,6 +1,8 @@
 """Branch and bound over all sets of at most so many deletions, with plain intervals at every branch.
 
-Edits are decided in a given order: each is made first, and excluded after that. Before each decision all sets of the
+Edits are decided one after the other: each is made first, and excluded after that. Their order is given. Where
+many may be made, the search begins again after some time, in an order that it learns on the way: the edit comes next
+that is likely to raise the bound most. Before each decision all sets of the
 branch are bounded together, and if none can reach the goal, the search backtracks. It stops to ask for a tighter bound
 of a branch where that is likely to take less time than to search it. The head of the package has the proof.
 """
@@ -16,7 +18,7 @@ from butfor.oracle.program.bounding.plain.rows import compute
 from butfor.oracle.program.kernels.flat import called, jit, kernel
 
 __all__ = [
-    "ANSWER", "ASKED_COST", "ASKS", "CANDIDATES", "DEPTH", "DONE", "LEFT", "OPEN", "PREFIXES", "PRUNED", "SPENT",
+    "ANSWER", "ASKED_COST", "ASKS", "CANDIDATES", "DEPTH", "DONE", "LEARNS_FROM", "LEFT", "OPEN", "PREFIXES", "PRUNED", "SPENT",
     "Branches", "search",
 ]  # fmt: skip
 
@@ -25,12 +27,14 @@ ROUNDING = 1e-4
 
 # What `Branches.numbers` holds: how many edits are made; whether this branch is new; whether all is done; how many
 # prefixes and candidates are handed over, and what bounds have cost, in evaluations; whether a tighter bound is asked
-# for, of how many edits, what it said, and what it cost; the clock; the work and number of all bounds so far; and
-# whether it is marked what the target still reads.
+# for, of how many edits, what it said, and what it cost; the clock; the work and number of all bounds so far; whether
+# it is marked what the target still reads; how many edits are decided; whether it is learnt on the way which comes next,
+# and after how many bounds that begins.
 (
     DEPTH, IS_NEW, DONE, PREFIXES, CANDIDATES, SPENT, ASKS, LEFT, ANSWER, ASKED_COST, CLOCK, WORK, BOUNDED, LIVE,
-) = range(14)  # fmt: skip
-NUM_NUMBERS = 14
+    DECIDED, LEARNS, LEARNS_FROM,
+) = range(17)  # fmt: skip
+NUM_NUMBERS = 17
 
 # What a tighter bound may say.
 NOTHING, PRUNED, OPEN = range(3)
@@ -41,6 +45,10 @@ NUMBERS_PER_EVALUATION = 2_000
 # A tighter bound is asked for so often to see whether it pays, for each number of edits that are left, and once more
 # after so many branches.
 TO_SEE, TO_SEE_AGAIN = 3, 256
+
+# Where an order is learnt: with fewer decisions than these, so many edits are looked at again before one is chosen. A
+# gain counts at least as this, so that what is known of the other side still counts.
+NEAR_ROOT, AT_ROOT, SMALL = 8, 8, 1e-6
 
 # What is known of tighter bounds, for each number of edits that are left: how many were asked for, how many pruned,
 # what they cost; what it cost to search branches that were left open, and how many these are; branches so far.
@@ -56,8 +64,9 @@ class Branches(NamedTuple):
         costs: what each costs, in this order.
         cheapest: what the cheapest sets cost, by size.
         status: the status of each edit.
-        next: for each number of made edits, the place in ``order`` of the edit to decide.
-        free_from: the first place that was decided with so many made edits.
+        stack: the edits that are decided, by their places in ``order``.
+        bounds: the bound before each of these decisions.
+        gains: how far the bound is likely to rise if an edit is made, or excluded; negative where nothing is known.
         picked: the edits that are made.
         live: whether the target still reads a row of a reduction.
         queue: room for rows.
@@ -76,8 +85,9 @@ class Branches(NamedTuple):
     costs: Any
     cheapest: Any
     status: Any
-    next: Any
-    free_from: Any
+    stack: Any
+    bounds: Any
+    gains: Any
     picked: Any
     live: Any
     queue: Any
@@ -162,6 +172,14 @@ def _margin(p: Any, room: Any, level: int, differences: int, every: bool) -> flo
     return margin if margin == margin else -np.inf
 
 
+@called
+def _bounded(p: Any, room: Any, b: Any, left: int, differences: int, every: bool) -> float:
+    """A lower bound of the margin of this branch with so many edits left."""
+    level = b.level_of[min(left, len(b.level_of) - 1)]
+    _bring_up_to_date(p, room, b, level)
+    return _margin(p, room, level, differences, every)
+
+
 # Branches.
 
 
@@ -212,53 +230,144 @@ def _put_candidate(b: Any, edit: int) -> None:
 
 
 @kernel
-def _follow(p: Any, b: Any, left: int, room: float) -> int:
-    """The position of the edit to decide next; -1 if there is none.
+def _may_follow(p: Any, b: Any, k: int, room: float) -> bool:
+    """Whether an edit, by its place in the order, may be made next: undecided, affordable and not cut off."""
+    return b.status[b.order[k]] == FREE and b.costs[k] <= room and _is_live(p, b, b.order[k])
+
+
+@called
+def _follow(p: Any, room: Any, b: Any, left: int, afford: float, needed: float, differences: int, every: bool) -> int:
+    """The place of the edit to decide next; -1 if there is none.
 
     If only one more edit may be made, all that may be are handed over as candidates instead.
     """
-    depth = b.numbers[DEPTH]
     if b.numbers[LIVE] != 1:
         _mark_live(p, b)
         b.numbers[LIVE] = 1
-    for k in range(b.next[depth], len(b.order)):
-        if b.costs[k] <= room and _is_live(p, b, b.order[k]):
+    if left > 1 and b.numbers[LEARNS]:
+        return _most_telling(p, room, b, left, afford, needed, differences, every)
+    for k in range(len(b.order)):
+        if _may_follow(p, b, k, afford):
             if left > 1:
                 return k
             _put_candidate(b, b.order[k])
     if left == 1:
-        _hand_over(b, depth)
+        _hand_over(b, b.numbers[DEPTH])
     return -1
+
+
+@called
+def _most_telling(
+    p: Any, room: Any, b: Any, left: int, afford: float, needed: float, differences: int, every: bool
+) -> int:
+    """The edit that is likely to raise the bound most, both if it is made and if it is excluded.
+
+    What an edit is likely to do is what it did before. Those of which nothing is known are looked at, and near the root,
+    where a choice matters most, the best ones again.
+    """
+    chosen, best, looks = -1, -1.0, AT_ROOT if b.numbers[DECIDED] < NEAR_ROOT else 0
+    for k in range(len(b.order)):
+        if not _may_follow(p, b, k, afford):
+            continue
+        if b.gains[k, MADE] < 0.0:
+            _look(p, room, b, k, left, needed, differences, every)
+        if _score(b, k) > best:
+            chosen, best = k, _score(b, k)
+    for _ in range(looks):
+        if chosen < 0:
+            break
+        before = chosen
+        _look(p, room, b, chosen, left, needed, differences, every)
+        best = -1.0
+        for k in range(len(b.order)):
+            if _may_follow(p, b, k, afford) and _score(b, k) > best:
+                chosen, best = k, _score(b, k)
+        if chosen == before:
+            break
+    return chosen
+
+
+@kernel
+def _score(b: Any, k: int) -> float:
+    return max(b.gains[k, MADE], SMALL) * max(b.gains[k, KEPT], SMALL)
+
+
+@called
+def _look(p: Any, room: Any, b: Any, k: int, left: int, needed: float, differences: int, every: bool) -> None:
+    """See how the bound rises if an edit is made, and if it is excluded."""
+    e, before = b.order[k], b.bounds[b.numbers[DECIDED]]
+    for status in (MADE, KEPT):
+        b.status[e] = status
+        bound = _bounded(p, room, b, left - (status == MADE), differences, every)
+        b.gains[k, status] = _gain(before, bound, needed)
+    b.status[e] = FREE
+
+
+@kernel
+def _gain(before: float, bound: float, needed: float) -> float:
+    """How much a bound has risen, as far as that is of use."""
+    gain = min(bound, needed) - before
+    return gain if np.isfinite(gain) else 0.0
+
+
+@kernel
+def _learn(b: Any, bound: float, needed: float) -> None:
+    """Note how the bound has risen with the last decision."""
+    decided = b.numbers[DECIDED]
+    if decided > 0:
+        k = b.stack[decided - 1]
+        status = b.status[b.order[k]]
+        gain = _gain(b.bounds[decided - 1], bound, needed)
+        b.gains[k, status] = gain if b.gains[k, status] < 0.0 else 0.5 * (gain + b.gains[k, status])
 
 
 @kernel
 def _make(b: Any, chosen: int) -> None:
-    """Branch: make an edit, and exclude those that were passed over."""
-    depth = b.numbers[DEPTH]
-    for k in range(b.next[depth], chosen):
-        b.status[b.order[k]] = KEPT
-    b.next[depth], b.picked[depth] = chosen, b.order[chosen]
-    b.status[b.order[chosen]] = MADE
-    b.free_from[depth + 1] = b.next[depth + 1] = chosen + 1
+    """Branch: make an edit."""
+    depth, edit = b.numbers[DEPTH], b.order[chosen]
+    b.stack[b.numbers[DECIDED]], b.picked[depth], b.status[edit] = chosen, edit, MADE
+    b.numbers[DECIDED] += 1
     b.numbers[DEPTH], b.numbers[IS_NEW], b.numbers[LIVE], b.entered[depth + 1] = depth + 1, 1, 0, -1
 
 
 @kernel
 def _leave(b: Any, size: int) -> None:
     """Backtrack: free what was excluded in this branch, and exclude the last edit that was made."""
+    numbers = b.numbers
+    while numbers[DECIDED] > 0:
+        edit = b.order[b.stack[numbers[DECIDED] - 1]]
+        if b.status[edit] == MADE:
+            _close(b, size)
+            b.status[edit] = KEPT
+            numbers[DEPTH] -= 1
+            numbers[LIVE] = 0
+            return
+        b.status[edit] = FREE
+        numbers[DECIDED] -= 1
+    _close(b, size)
+    numbers[DONE] = 1
+
+
+@kernel
+def _begin_again(b: Any) -> None:
+    """Free all edits, and decide them anew in the order that is learnt."""
+    numbers = b.numbers
+    for k in range(numbers[DECIDED]):
+        b.status[b.order[b.stack[k]]] = FREE
+    for k in range(numbers[DEPTH] + 1):
+        b.entered[k] = -1
+    numbers[DECIDED] = numbers[DEPTH] = numbers[IS_NEW] = numbers[LIVE] = 0
+    numbers[LEARNS] = 1
+
+
+@kernel
+def _close(b: Any, size: int) -> None:
+    """Note what it cost to search a branch that a tighter bound had left open."""
     depth = b.numbers[DEPTH]
     if b.entered[depth] >= 0:
         known = b.known[min(size - depth, len(b.known) - 1)]
         known[SEARCHED] += b.numbers[WORK] - b.entered[depth]
         known[SEARCHES] += 1
-    for k in range(b.free_from[depth], b.next[depth]):
-        b.status[b.order[k]] = FREE
-    if depth == 0:
-        b.numbers[DONE] = 1
-        return
-    b.status[b.order[b.next[depth - 1]]] = KEPT
-    b.next[depth - 1] += 1
-    b.numbers[DEPTH], b.numbers[LIVE] = depth - 1, 0
 
 
 @kernel
@@ -300,11 +409,11 @@ def search(
     """
     numbers = b.numbers
     if most == 0:
-        level = b.level_of[min(size, len(b.level_of) - 1)]
-        _bring_up_to_date(p, room, b, level)
-        return _margin(p, room, level, differences, every)
+        return _bounded(p, room, b, size, differences, every)
     before, bounded, spent = numbers[WORK], 0, numbers[SPENT]
     while not numbers[DONE]:
+        if not numbers[LEARNS] and numbers[BOUNDED] >= numbers[LEARNS_FROM] and numbers[ANSWER] == NOTHING:
+            _begin_again(b)
         depth = numbers[DEPTH]
         left = size - depth
         if numbers[ANSWER] != NOTHING:
@@ -314,15 +423,15 @@ def search(
             full |= numbers[SPENT] >= most or numbers[PREFIXES] + 2 >= len(b.prefixes)
             if full:
                 return 0.0
-            level = b.level_of[min(left, len(b.level_of) - 1)]
-            _bring_up_to_date(p, room, b, level)
-            pruned = _margin(p, room, level, differences, every) > needed
+            bound = _bounded(p, room, b, left, differences, every)
+            pruned = bound > needed
+            _learn(b, bound, needed)
+            b.bounds[numbers[DECIDED]] = bound
             bounded += 1
             numbers[BOUNDED] += 1
             if numbers[IS_NEW]:
                 if depth:
-                    _bring_up_to_date(p, room, b, 0)
-                    if not _margin(p, room, 0, differences, every) > needed:
+                    if not _bounded(p, room, b, 0, differences, every) > needed:
                         _put_candidate(b, b.picked[depth - 1])
                         _hand_over(b, depth - 1)
                 numbers[IS_NEW] = 0
@@ -335,9 +444,10 @@ def search(
         chosen = -1
         if not pruned:
             cost = 0.0
-            for k in range(depth):
-                cost += b.costs[b.next[k]]
-            chosen = _follow(p, b, left, limit - cost - b.cheapest[left - 1])
+            for k in range(numbers[DECIDED]):
+                cost += b.costs[b.stack[k]] if b.status[b.order[b.stack[k]]] == MADE else 0.0
+            afford = limit - cost - b.cheapest[left - 1]
+            chosen = _follow(p, room, b, left, afford, needed, differences, every)
         if chosen >= 0:
             _make(b, chosen)
         else:

@@ -11,6 +11,7 @@ from butfor.oracle.program.bounding.plain.entries import FREE, KEPT, MADE, MOST_
 from butfor.oracle.program.bounding.plain.tables import plain_tables
 from butfor.oracle.program.bounding.prepare import prepared
 from butfor.oracle.program.bounding.room import untouched
+from butfor.oracle.program.layout import room_for, rows_for
 from butfor.oracle.program.steps import Gather
 
 if TYPE_CHECKING:
@@ -29,8 +30,9 @@ __all__ = ["PlainBounding", "PlainSieve"]
 MOST_PREFIXES = 1024
 MOST_CANDIDATES = 16_384
 
-# Where more edits may be made, those nearest to the target are decided first: others are then often cut off.
-MOST_BY_PROMISE = 8
+# Where more edits may be made, those nearest to the target are decided first, since others are then often cut off; and
+# after so many bounds it is learnt which to decide next.
+MOST_BY_PROMISE, LEARNS_AFTER = 8, 512
 
 # What is learnt of tighter bounds is kept apart for less than so many edits that are left.
 MOST_LEFT = 64
@@ -39,7 +41,7 @@ MOST_LEFT = 64
 MOST_NUMBERS = 40_000_000
 
 # Tighter bounds are made, which takes milliseconds, only after so many plain ones.
-ASKS_FROM, NEVER = 32, 1 << 62
+ASKS_FROM, NEVER = 256, 1 << 62
 
 # A plain bound costs about as much as so many numbers of a tighter one.
 WORK_OF_TIGHT = 4
@@ -53,16 +55,20 @@ class PlainBounding:
         self.budget_of = _budgets(num_edits)
         self.level_of = np.searchsorted(self.budget_of, np.arange(num_edits + 1))
         levels, entries, wide = len(self.budget_of), max(tables.most_entries, 1), tables.widest
-        tops = max(MOST_TOPS + 1, entries)
+        tops, shared = max(MOST_TOPS + 1, entries), MOST_TOPS * wide
         self.room = Room(
             low=untouched(levels, tables.size), high=untouched(levels, tables.size),
             status=np.full((levels, num_edits), KEPT, np.int8),
-            row_low=np.empty(wide), row_high=np.empty(wide), entries=np.empty(entries, np.int64),
+            row_low=room_for(wide), row_high=room_for(wide), entries=np.empty(entries, np.int64),
             places=np.empty(entries, np.int64), column=np.empty(2 * entries), tops=np.empty((tops, wide)),
-            bottoms=np.empty((tops, wide)), carried=np.empty(wide), least=np.empty(wide), most=np.empty(wide),
-            slopes=np.empty(wide),
-            falls=np.empty((entries, tables.mixed)), rises=np.empty((entries, tables.mixed)),
-            ranked=np.empty(MOST_TOPS + 2, np.int64), values=np.empty(MOST_TOPS + 1), shares=np.empty(MOST_TOPS + 1),
+            bottoms=np.empty((tops, wide)), carried=room_for(wide), row=room_for(wide), least=room_for(wide),
+            most=room_for(wide), slopes=room_for(wide), chords=room_for(wide), middle=room_for(2 * wide),
+            radius=room_for(2 * wide), products=rows_for(2, wide), zeros=room_for(wide), factors=np.empty(shared),
+            columns=np.empty(shared, np.int64), falls=rows_for(entries, tables.mixed),
+            rises=rows_for(entries, tables.mixed), ranked=np.empty(MOST_TOPS + 2, np.int64),
+            values=np.empty(MOST_TOPS + 1), shares=np.empty(MOST_TOPS + 1), share=np.empty(shared),
+            share_entry=np.empty(shared, np.int64), share_column=np.empty(shared, np.int64),
+            share_from=np.empty(entries + 2, np.int64),
         )  # fmt: skip
         steps = len(tables.flat.kind)
         self.begins = tables.flat.first[tables.flat.out]
@@ -121,8 +127,8 @@ class PlainBounding:
         rows = len(self.tables.step_of)
         return Branches(
             order=order, costs=costs, cheapest=np.append(0.0, np.cumsum(np.sort(costs))[:size]), status=status,
-            next=np.zeros(size + 2, np.int64), free_from=np.zeros(size + 2, np.int64),
-            picked=np.zeros(size + 2, np.int64), live=np.zeros(rows, np.bool_), queue=np.zeros(rows, np.int64),
+            stack=np.zeros(len(order) + 1, np.int64), bounds=np.zeros(len(order) + 1),
+            gains=np.full((len(order), 3), -1.0), picked=np.zeros(size + 2, np.int64), live=np.zeros(rows, np.bool_), queue=np.zeros(rows, np.int64),
             level_of=self.level_of, budget_of=self.budget_of, ready=self.ready, waiting=self.waiting,
             counts=self.counts, stamps=self.stamps, begins=self.begins,
             known=np.zeros((MOST_LEFT, NUM_KNOWN), np.int64), entered=np.full(size + 2, -1),
@@ -148,6 +154,7 @@ class PlainSieve(Sieve):
         tight: makes tighter bounds, once they are asked for; what it returns is None where there are none.
         order, costs, size, limit, needed: as in `ProgramSieve`.
         asks_from: how many plain bounds come before the first tighter one.
+        learns_from: after how many of them the search begins again, in an order that it learns.
     """
 
     def __init__(
@@ -160,13 +167,17 @@ class PlainSieve(Sieve):
         limit: float,
         needed: float,
         asks_from: int = ASKS_FROM,
+        learns_from: int = LEARNS_AFTER,
     ) -> None:
+        from butfor.oracle.program.bounding.plain.search import LEARNS_FROM
+
         self._plain, self._tight, self._asks_from = plain, tight, asks_from
         self._size, self._limit, self._needed = size, limit, needed
         if size > MOST_BY_PROMISE:
             nearest = np.argsort(plain.tables.hops[order], kind="stable")
             order, costs = order[nearest], costs[nearest]
         self._branches = plain.begin(order, costs, size)
+        self._branches.numbers[LEARNS_FROM] = learns_from if size > MOST_BY_PROMISE else NEVER
 
     def next(self, most: int) -> Sieved:
         """Search on until bounds have cost as much as ``most`` evaluations, enough was found, or all is done."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from butfor.oracle.program.bounding.owners import lists
-from butfor.oracle.program.layout import Layout, Values
+from butfor.oracle.program.layout import Layout, Values, room_for
 from butfor.oracle.program.steps import Concat, Gather, Linear, Map, Reduce, in_order
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class Plain(NamedTuple):
 
     Attributes:
         flat: the program.
+        sizes: the absolute values of all matrices.
         base: the numbers that no edit changes.
         step_of: the step that computes each row.
         at: where its numbers begin among those of all rows that the target needs; -1 where it does not.
@@ -57,11 +58,12 @@ class Plain(NamedTuple):
         out: the row of the target.
         size: how many numbers all rows have that the target needs.
         widest: how many the widest row has.
-        mixed: how many the widest row has that mixes the columns of a maximum.
+        mixed: how many the widest row has that mixes the columns of a reduction.
         most_entries: how many entries lead to one row at most.
     """
 
     flat: Flat
+    sizes: NDArray[np.float64]
     base: NDArray[np.float64]
     step_of: Numbers
     at: Numbers
@@ -121,9 +123,11 @@ class _Builder:
         mixes = self._mixes()
         reads_from, read, reads_by = lists(reads[:, 0], count, reads[:, 1], reads[:, 2])
         sorted_at, by_value = self._sorted()
-        mixed = flat.width[flat.out[mixes[:, IS_EXTREME] == 1]]
+        mixed = flat.width[flat.out[mixes[:, REDUCED] >= 0]]
+        sizes_of = room_for(len(flat.matrices))
+        np.abs(flat.matrices, out=sizes_of)
         return Plain(
-            flat=flat, base=self.layout.start, step_of=step_of, at=at, rows=np.flatnonzero(self.needed),
+            flat=flat, sizes=sizes_of, base=self.layout.start, step_of=step_of, at=at, rows=np.flatnonzero(self.needed),
             readers_from=readers_from, readers=readers_of, edit_from=edit_from, edit_rows=edit_rows,
             edit_of=self.edit_of, present=np.append(self.layout.present, True), sorted_at=sorted_at, sorted=by_value,
             mixes=mixes, at_once=at_once, root=root, reads_from=reads_from, reads=read, reads_by=reads_by,
