@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from butfor.oracle import registry
 from butfor.oracle.program.oracle import program_oracle
-from families import EXACT, margins, plain_of, subsets
+from families import EXACT, margins, plain_of, sifted, subsets
 from program_cases import ProgramCase
 
 if TYPE_CHECKING:
@@ -144,3 +144,23 @@ def test_columns_that_a_matrix_mixes(code: str, relu: bool) -> None:
                 sets = [(*range(made), *more) for more in subsets(range(made, 5), range(most + 1))]
                 least = margins(case, sets, pairs, every).min()
                 assert plain.least_margin(range(made), np.arange(made, 5), most) <= least + EXACT
+
+
+class Gated(nn.Module):
+    """What arrives is multiplied with a factor for each edge, which depends on how many edges lead to both ends."""
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        sender, receiver = edge_index
+        degree = torch.zeros_like(x).index_add(0, receiver, torch.ones_like(x[sender]))
+        factor = torch.tanh(degree[sender] - 0.5 * degree[receiver])
+        score = torch.zeros_like(x).index_add(0, receiver, factor * x[sender]) + 3
+        return torch.cat([score, 0 * score], dim=1)
+
+
+def test_edits_that_only_change_factors_are_not_cut_off() -> None:
+    x = torch.tensor([[1.0], [2.0], [1.0], [1.0]], dtype=torch.float64)
+    data = Data(x=x, edge_index=torch.tensor([[1, 2, 3], [0, 1, 1]]))
+    plain, _, _ = plain_of(ProgramCase(Gated, data, True, 0))
+    found = sifted(plain, np.arange(3), 2, np.inf)
+    edits = {edge: number for number, edge in enumerate([(1, 0), (2, 1), (3, 1)])}
+    assert {frozenset([edits[2, 1]]), frozenset([edits[3, 1]]), frozenset([edits[2, 1], edits[3, 1]])} <= found
