@@ -56,6 +56,16 @@ def test_levels_do_not_depend_on_what_came_before(aggregation: str, depth: int) 
             assert apart(plain, branches, int(random.integers(0, 5))) < EXACT
 
 
+@pytest.mark.parametrize("aggregation", ["sum", "mean", "max", "min"])
+def test_edits_of_another_search_are_excluded(aggregation: str) -> None:
+    """What an earlier question made or left free, and this one does not name."""
+    plain, _, _ = plain_of(undirected_case(sage_stack(aggregation, 2, 0), EDGES, 0))
+    for most in (0, 1, 3):
+        for made, free in (([0, 1, 4], [5]), ([], [0, 1, 4])):
+            plain.least_margin(made, np.array(free), most)
+            assert abs(apart(plain, plain.begin(np.array([2, 3]), np.ones(2), 0), most)) < EXACT
+
+
 class Mixed(nn.Module):
     """The largest of what neighbours have heard, added up over columns, and beside it a sum."""
 
