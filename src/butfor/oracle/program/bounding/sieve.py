@@ -108,7 +108,8 @@ class Bounding:
         t = self.t
         if size != self._size:
             self._begin(np.empty(0, np.int64))
-            self._size = size
+        # If this is interrupted, all is computed again.
+        self._size = -1
         t[tables.DEPTH] = size - left
         known = t[t[tables.STATUS] : t[tables.STATUS] + t[tables.NUM_EDITS]]
         changed = np.flatnonzero(known != status)
@@ -120,6 +121,7 @@ class Bounding:
             t[t[tables.TOUCHED] + owners] = t[tables.CLOCK]
         found = _room(0, 1)
         search(t, self.f, self.work, found, size, np.inf, 0.0, self.every, 0)
+        self._size = size
         return float(found.margins[0]), int(t[tables.WORKED])
 
     def _begin(self, free: NDArray[np.int64]) -> None:

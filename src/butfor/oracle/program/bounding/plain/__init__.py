@@ -43,9 +43,10 @@ it is and for the upper end with its sign turned, and the narrower of both inter
 **Levels.** There are intervals for several budgets, and a branch in which r edits are left reads those for the next
 budget that is at least r: a larger budget is a larger family. When the status of an edit changes, the rows that it
 deletes entries of are computed again, then those that read a row that changed. All others follow from the same numbers
-as before. So the intervals of a level do not depend on which branches came before. Where no edit is left, intervals are
-single numbers (unless a comparison is undecided): that is how a set of edits itself is looked at before it is handed
-over.
+as before. (A row that a matrix mixes reads all that it is bounded by once more: what entries bring, which of them may
+go, other summands, and what ReLU is applied to. Each may change where the input of the matrix does not.) So the
+intervals of a level do not depend on which branches came before. Where no edit is left, intervals are single numbers
+(unless a comparison is undecided): that is how a set of edits itself is looked at before it is handed over.
 
 **The search** (`search.py`) covers the same sets as that of the package above, for the same reasons: a set is pruned
 with a branch by one of both bounds, handed over, or passed over because an edit of it is cut off, or because it costs

@@ -364,7 +364,8 @@ def _extreme(
         i = room.places[k]
         for c in range(width):
             x, y = sign * first[i + c], sign * last[i + c]
-            least[c], most[c] = min(least[c], x), max(most[c], y)
+            # What is not a number stays: `min` may return the other one.
+            least[c], most[c] = x if x < least[c] or x != x else least[c], max(most[c], y)
             certain[c] = max(certain[c], x) if k < sure else certain[c]
     apart = lost < maybe and lost < MOST_TOPS
     if apart:

@@ -18,8 +18,8 @@ from butfor.oracle.program.bounding.plain.rows import compute
 from butfor.oracle.program.kernels.flat import called, jit, kernel
 
 __all__ = [
-    "ANSWER", "ASKED_COST", "ASKS", "CANDIDATES", "DEPTH", "DONE", "LEARNS_FROM", "LEFT", "OPEN", "PREFIXES", "PRUNED", "SPENT",
-    "Branches", "search",
+    "ANSWER", "ASKED_COST", "ASKS", "CANDIDATES", "DEPTH", "DONE", "LEARNS_FROM", "LEFT", "OPEN", "PREFIXES", "PRUNED",
+    "SPENT", "Branches", "search",
 ]  # fmt: skip
 
 # How far scores in single precision may be off, relative to the largest score: generous, but not proved.

@@ -171,6 +171,8 @@ class PlainSieve(Sieve):
     ) -> None:
         from butfor.oracle.program.bounding.plain.search import LEARNS_FROM
 
+        # There are no larger sets, and none that could complete one.
+        size = min(size, len(order))
         self._plain, self._tight, self._asks_from = plain, tight, asks_from
         self._size, self._limit, self._needed = size, limit, needed
         if size > MOST_BY_PROMISE:

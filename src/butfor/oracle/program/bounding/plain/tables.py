@@ -43,7 +43,8 @@ class Plain(NamedTuple):
         at: where its numbers begin among those of all rows that the target needs; -1 where it does not.
         rows: the rows that the target needs.
         readers_from, readers: the rows that read each row.
-        edit_from, edit_rows: the rows of reductions that each edit deletes an entry of.
+        edit_from, edit_rows: the rows of reductions that each edit deletes an entry of, and those of matrix products
+            that mix the columns of such a row.
         edit_of: the edit that deletes each edge column; -1 for none, and in the last place for what is no edge.
         present: whether the column is there before any edit; the last place is for what is no edge.
         sorted_at: for each row of a maximum or minimum of fixed rows, where its part of ``sorted`` begins; else -1.
@@ -116,11 +117,13 @@ class _Builder:
             self.values.part(width, value)[:] = value.width
         sizes = np.where(self.needed, width, 0)
         at = np.where(self.needed, np.cumsum(sizes) - sizes, -1)
-        readers = np.unique(np.concatenate([self._read(step, value) for step, value in self.pairs]), axis=0)
-        readers_from, readers_of = lists(readers[:, 0], count, readers[:, 1])
-        edit_from, edit_rows, at_once = self._toggled()
-        root, reads = self._feeds()
         mixes = self._mixes()
+        mixed_rows = [self._mixed_rows(value, mix) for (_, value), mix in zip(self.pairs, mixes, strict=True)]
+        pairs = [*(self._read(step, value) for step, value in self.pairs), *(pairs for pairs, _ in mixed_rows)]
+        readers = np.unique(np.concatenate(pairs), axis=0)
+        readers_from, readers_of = lists(readers[:, 0], count, readers[:, 1])
+        edit_from, edit_rows, at_once = self._toggled([looked_at for _, looked_at in mixed_rows])
+        root, reads = self._feeds()
         reads_from, read, reads_by = lists(reads[:, 0], count, reads[:, 1], reads[:, 2])
         sorted_at, by_value = self._sorted()
         mixed = flat.width[flat.out[mixes[:, REDUCED] >= 0]]
@@ -176,9 +179,34 @@ class _Builder:
                 found.append(np.stack([self.number(one) + sources, self.number(value) + rows], axis=1))
         return np.concatenate(found)
 
-    def _toggled(self) -> tuple[Numbers, Numbers, Numbers]:
-        """The rows that each edit deletes entries of, and for each row how many one edit deletes at most."""
-        found, at_once = [np.zeros((0, 2), dtype=np.int64)], np.zeros(len(self.needed), dtype=np.int64)
+    def _mixed_rows(self, value: Value, mix: Numbers) -> tuple[Numbers, Numbers]:
+        """What rows of a matrix product read besides their input, as in `_read`, and pairs of an edit and such a row.
+
+        An interval of the input may stay the same though a number changes that it was computed from.
+        """
+        nothing = np.zeros((0, 2), dtype=np.int64)
+        if mix[REDUCED] < 0:
+            return nothing, nothing
+        reduced = self.values.all[mix[REDUCED]]
+        assert isinstance(reduced.step, Reduce)
+        mine, into = self.number(value), self.values.part(self.needed, value)
+        rows, sources, columns = self._sources(reduced.step, 0, reduced)
+        rows, sources, edits = rows[into[rows]], sources[into[rows]], self.edit_of[columns[into[rows]]]
+        found, own = [nothing], np.flatnonzero(into)
+        if not reduced.step.inputs[0].fixed:
+            found.append(np.stack([self.number(reduced.step.inputs[0]) + sources, mine + rows], axis=1))
+        for number in mix[[SUMMED, *range(OTHERS, NUM_MIXES)]]:
+            if number >= 0 and not (one := self.values.all[number]).fixed:
+                theirs = own if one.space is not None else np.zeros_like(own)
+                found.append(np.stack([self.number(one) + theirs, mine + own], axis=1))
+        return np.concatenate(found), np.stack([edits, mine + rows], axis=1)[edits >= 0]
+
+    def _toggled(self, looked_at: list[Numbers]) -> tuple[Numbers, Numbers, Numbers]:
+        """The rows that each edit deletes entries of, and for each row how many one edit deletes at most.
+
+        The former also has the pairs in ``looked_at``.
+        """
+        found, at_once = [*looked_at], np.zeros(len(self.needed), dtype=np.int64)
         for step, value in self.pairs:
             if isinstance(step, Reduce):
                 entries = self.entries(step, value)
@@ -188,7 +216,7 @@ class _Builder:
                 both, counts = np.unique(both[both[:, 0] >= 0], axis=0, return_counts=True)
                 np.maximum.at(at_once, both[:, 1], counts)
                 found.append(both)
-        pairs = np.concatenate(found)
+        pairs = np.unique(np.concatenate(found), axis=0)
         edit_from, edit_rows = lists(pairs[:, 0], self.num_edits, pairs[:, 1])
         return edit_from, edit_rows, at_once
 
