@@ -28,8 +28,8 @@ ROUNDING = 1e-4
 # What `Branches.numbers` holds: how many edits are made; whether this branch is new; whether all is done; how many
 # prefixes and candidates are handed over, and what bounds have cost, in evaluations; whether a tighter bound is asked
 # for, of how many edits, what it said, and what it cost; the clock; the work and number of all bounds so far; whether
-# it is marked what the target still reads; how many edits are decided; whether it is learnt on the way which comes next,
-# and after how many bounds that begins.
+# it is marked what the target still reads; how many edits are decided; whether it is learnt which comes next, and after
+# how many bounds that begins.
 (
     DEPTH, IS_NEW, DONE, PREFIXES, CANDIDATES, SPENT, ASKS, LEFT, ANSWER, ASKED_COST, CLOCK, WORK, BOUNDED, LIVE,
     DECIDED, LEARNS, LEARNS_FROM,
@@ -262,8 +262,8 @@ def _most_telling(
 ) -> int:
     """The edit that is likely to raise the bound most, both if it is made and if it is excluded.
 
-    What an edit is likely to do is what it did before. Those of which nothing is known are looked at, and near the root,
-    where a choice matters most, the best ones again.
+    What an edit is likely to do is what it did before. Those of which nothing is known are looked at, and near the
+    root, where a choice matters most, the best ones again.
     """
     chosen, best, looks = -1, -1.0, AT_ROOT if b.numbers[DECIDED] < NEAR_ROOT else 0
     for k in range(len(b.order)):
@@ -430,10 +430,9 @@ def search(
             bounded += 1
             numbers[BOUNDED] += 1
             if numbers[IS_NEW]:
-                if depth:
-                    if not _bounded(p, room, b, 0, differences, every) > needed:
-                        _put_candidate(b, b.picked[depth - 1])
-                        _hand_over(b, depth - 1)
+                if depth and not _bounded(p, room, b, 0, differences, every) > needed:
+                    _put_candidate(b, b.picked[depth - 1])
+                    _hand_over(b, depth - 1)
                 numbers[IS_NEW] = 0
             numbers[SPENT] = spent + bounded + (numbers[WORK] - before) // NUMBERS_PER_EVALUATION
             if not pruned and left > 1 and numbers[BOUNDED] >= asks_from and _tighter_pays(b, left):
