@@ -129,7 +129,6 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self.trace = Trace()
         self._numbers: dict[int, int] = {}
-        self._following: set[int] = set()  # the numbers of values that follow from the inputs
         self._held: list[Tensor] = []  # so that their ids stay theirs
         self._sharing: dict[int, set[int]] = {}  # the values that live in each piece of memory
         self._overwritten: set[int] = set()
@@ -139,7 +138,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def add_input(self, tensor: Tensor) -> int:
         """Give a number to a tensor that the model was given."""
         number = self.add(tensor)
-        self._following.add(number)
+        self.trace.following.add(number)
         return number
 
     def add(self, tensor: Tensor) -> int:
@@ -207,11 +206,13 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             outputs = tuple(self.add(tensor) for tensor in _tensors(out))
         operation = Operation(_name(func), func, given, named, outputs, self._counting)
         self.trace.operations.append(operation)
-        if operation.name not in _FRESH and any(ref.number in self._following for ref in operation.refs):
-            self._following.update(outputs)
+        if operation.name not in _FRESH and any(ref.number in self.trace.following for ref in operation.refs):
+            self.trace.following.update(outputs)
         elif "empty" not in operation.name:
             for number, tensor in zip(outputs, written or _tensors(out), strict=True):
                 self.trace.constants[number] = without_size(tensor)
+        else:
+            self.trace.empty.update(outputs)
         for part, numbers in wholes:
             self._overlay(part, numbers)
         return out
@@ -255,8 +256,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._overwritten.discard(number)
             operation = Operation("overlay", None, (Ref(number), new), {"places": places}, (self.add(whole),))
             self.trace.operations.append(operation)
-            if {number, new.number} & self._following:
-                self._following.update(operation.outputs)
+            if {number, new.number} & self.trace.following:
+                self.trace.following.update(operation.outputs)
+            else:
+                self.trace.constants[operation.outputs[0]] = without_size(whole)
 
 
 def _tensors(out: Any) -> list[Tensor]:

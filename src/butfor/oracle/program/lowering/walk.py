@@ -88,6 +88,7 @@ class Lowering(Facts):
 
     def _follow(self, operation: Operation) -> None:
         """Find out what the outputs of an operation are."""
+        self.now = next(iter(operation.outputs), -1)
         lost = [fact for ref in operation.refs if isinstance(fact := self.known.get(ref.number), Lost)]
         if lost and operation.name == "overlay":
             self.known[operation.outputs[0]] = lost[0]
