@@ -243,7 +243,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         for number in lost:
             self.trace.values[number] = self.trace.values[number].clone()
         sharing -= lost
-        wholes = [number for number in lost - {mine} if bool(_overlap(self._held[number], tensor).all())]
+        wholes = [number for number in sorted(lost - {mine}) if bool(_overlap(self._held[number], tensor).all())]
         self._overwritten |= lost - {mine}
         return wholes
 

@@ -98,23 +98,20 @@ class Trace:
         if len(mine.operations) != len(theirs.operations):
             return "more operations on one graph than on another"
         for one, two in zip(mine.operations, theirs.operations, strict=True):
-            places = self._is_placed(one) and other._is_placed(two)
+            places = all(some.outputs and some.outputs[0] in run.placed for some, run in ((one, self), (two, other)))
             if one.name != two.name or mine.plain(one, places) != theirs.plain(two, places):
                 return f"the operation {one.name}, whose arguments depend on the size of the graph"
-        for one, two in zip(mine.numbers, theirs.numbers, strict=True):
-            if mine.uses[one] == len(self.placed.get(one, ())) and theirs.uses[two] == len(other.placed.get(two, ())):
+        for here, there in zip(mine.numbers, theirs.numbers, strict=True):
+            if not mine.reads(here) or (mine.is_placed(here) and theirs.is_placed(there)):
                 continue
-            first, second = self.constants.get(one, NOTHING), other.constants.get(two, NOTHING)
+            first, second = self.constants.get(here, NOTHING), other.constants.get(there, NOTHING)
             if first != second and NOTHING not in (first, second):
                 return "a constant that depends on the size of the graph"
-        return "" if _agree(mine.named(self.placed), theirs.named(other.placed)) else "rows that stand elsewhere"
+        return "" if _agree(mine.placed, theirs.placed) else "rows that stand elsewhere on another graph"
 
     @cached_property
     def _compared(self) -> _Compared:
         return _Compared(self)
-
-    def _is_placed(self, operation: Operation) -> bool:
-        return bool(operation.outputs) and operation.outputs[0] in self.placed
 
 
 class _Compared:
@@ -123,25 +120,33 @@ class _Compared:
     Attributes:
         operations: in order.
         numbers: of the tensors, in the order in which they first appear: equal places there, equal tensors.
-        uses: how often each is an argument.
+        placed: what is done by numbers that depend on sizes, by places in that order.
     """
 
     def __init__(self, trace: Trace) -> None:
         self.operations = [one for one in trace.operations if any(ref.number in trace.following for ref in one.refs)]
-        self.uses = Counter(ref.number for one in self.operations for ref in one.refs)
+        # A copy only writes into its first argument.
+        self._uses = Counter(ref.number for one in self.operations for ref in one.refs[one.name == "copy" :])
+        self._uses[trace.output] += 1
         every = [number for one in self.operations for number in (*(ref.number for ref in one.refs), *one.outputs)]
         self.numbers = list(dict.fromkeys([*every, trace.output]))
         self._place = {number: place for place, number in enumerate(self.numbers)}
+        self._noted = trace.placed
+        self.placed = {self._place.get(number, -1): what for number, what in trace.placed.items()}
+
+    def reads(self, number: int) -> bool:
+        """Whether anything follows from the numbers of a tensor."""
+        return self._uses[number] > 0
+
+    def is_placed(self, number: int) -> bool:
+        """Whether it is known of every use of a constant what it says, whatever the sizes."""
+        return 0 < self._uses[number] == len(self._noted.get(number, ()))
 
     def plain(self, operation: Operation, places: bool) -> Any:
         """An operation's arguments without the size of the graph; ``places`` says that its whole numbers are places."""
         args, kwargs = _plain(operation, places)
         outputs = [self._place[number] for number in operation.outputs]
         return tree_map(lambda one: self._place[one.number] if isinstance(one, Ref) else one, (args, kwargs)), outputs
-
-    def named(self, placed: dict[int, list[Any]]) -> dict[Any, list[Any]]:
-        """By the places of tensors."""
-        return {self._place.get(number, "unknown"): what for number, what in placed.items()}
 
 
 def _agree(one: dict[Any, list[Any]], other: dict[Any, list[Any]]) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from butfor.oracle.program.lowering.counting import distinct
+from butfor.oracle.program.steps import Space
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,10 +25,9 @@ if TYPE_CHECKING:
 
     from butfor.oracle.program.lowering.counting import Counted
     from butfor.oracle.program.lowering.facts import Facts, Index
-    from butfor.oracle.program.steps import Space
 
 __all__ = [
-    "Relations", "are_in_blocks", "blocks_of", "divided", "in_order", "joined", "led_to", "note_side_by_side",
+    "Relations", "are_in_blocks", "blocks_of", "divided", "in_order", "joined", "led_by", "note_side_by_side",
     "notes_choice", "written",
 ]  # fmt: skip
 
@@ -122,19 +122,38 @@ def are_in_blocks(facts: Facts, index: Index, space: Space) -> bool:
             return False
         blocks[one] = int(found[0]) if len(found) else -1
     if space.blocks is not None:
-        facts.place(led_to(facts, index, blocks))
+        facts.place(_leads_to(facts, index, blocks))
     return True
 
 
-def led_to(facts: Facts, index: Index, blocks: dict[Counted, int]) -> dict[str, tuple[tuple[str, int], ...]]:
+def led_by(facts: Facts, index: Index, size: int) -> Space:
+    """The space of so many rows that an index leads to: a block for each type that it has numbers of.
+
+    Rows that nothing can lead to are no nodes.
+    """
+    counted = facts.counting.of(distinct(index.counting))
+    if counted is None:
+        return Space(size)
+    rows, blocks = np.full(size, -1), np.full(size, -1)
+    in_turn = sorted(counted, key=lambda one: (one.first, one.node_type))
+    for number, (kind, first) in enumerate(in_turn):
+        nodes = facts.nodes[kind][: max(size - first, 0)]
+        if (rows[first : first + len(nodes)] >= 0).any():
+            facts.beyond.append("rows of different nodes combined")
+        rows[first : first + len(nodes)], blocks[first : first + len(nodes)] = nodes, number
+    if len(in_turn) == 1 and not in_turn[0].first:
+        return Space(size, nodes=rows)
+    facts.place(_leads_to(facts, index, {one: number for number, one in enumerate(in_turn)}))
+    return Space(size, nodes=rows, blocks=blocks)
+
+
+def _leads_to(facts: Facts, index: Index, blocks: dict[Counted, int]) -> dict[str, tuple[tuple[str, int], ...]]:
     """To which blocks, of which types, the numbers of each relation lead, by their ends."""
-    origin, counting = distinct(index.origin), distinct(index.counting)
-    if not origin.numel():
-        origin = torch.tensor(-1)
-    origin, counting = torch.broadcast_tensors(origin, counting)
-    pairs = torch.stack([facts.relations.ends_of(origin.reshape(-1)), counting.reshape(-1)]).unique(dim=1)
+    origin, counting = distinct(index.origin).numpy(), distinct(index.counting).numpy()
+    origin = origin if origin.size else np.array(-1)  # no edges: what is counted stands for those that there may be
+    both = [one.reshape(-1) for one in np.broadcast_arrays(origin, counting)]
     found: dict[str, set[tuple[str, int]]] = {}
-    for end, number in pairs.T.tolist():
+    for end, number in np.unique(np.stack([facts.relations.ends_of(both[0]), both[1]]), axis=1).T.tolist():
         some = facts.counting.of(torch.tensor(number)) or ()
         found.setdefault(facts.relations.name(end), set()).update((one.node_type, blocks[one]) for one in some)
     return {name: tuple(sorted(some)) for name, some in found.items()}
@@ -158,11 +177,10 @@ class Relations:
         """A number for each relation; -1 where it is no edge."""
         return np.where(columns < 0, -1, np.append(self._of, -1)[columns])
 
-    def ends_of(self, origin: torch.Tensor) -> torch.Tensor:
+    def ends_of(self, origin: NDArray[np.int64]) -> NDArray[np.int64]:
         """A number for each end of each relation; -1 where it is no edge."""
-        columns = torch.where(origin < 0, -1, origin // 2).numpy()
-        relation = torch.from_numpy(self.of(columns))
-        return torch.where(relation < 0, -1, 2 * relation + origin % 2)
+        relation = self.of(np.where(origin < 0, -1, origin // 2))
+        return np.where(relation < 0, -1, 2 * relation + origin % 2)
 
     def name(self, end: int) -> str:
         """The name of an end of a relation."""
@@ -174,4 +192,7 @@ class Relations:
         numbers, first, which = np.unique(relation, return_index=True, return_inverse=True)
         if not np.array_equal(rows, rows[first][which.reshape(-1)]):
             return None
-        return {self.name(2 * int(n) if n >= 0 else -1): tuple(rows[i].tolist()) for n, i in zip(numbers, first, strict=True)}
+        return {
+            self.name(2 * int(n) if n >= 0 else -1): tuple(rows[i].tolist())
+            for n, i in zip(numbers, first, strict=True)
+        }

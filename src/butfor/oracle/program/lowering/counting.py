@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import torch
 
 from butfor.oracle.program.lowering.operations import done
@@ -70,15 +71,15 @@ class Counting:
     def counted_on(self, counting: Tensor, by: Tensor) -> Tensor | None:
         """The same where numbers are larger by others; None where these are no places, or numbers are none of nodes."""
         try:
-            both = torch.broadcast_tensors(distinct(counting), distinct(by))
-        except RuntimeError:  # no entries, along an axis where there is one that stands for others
+            both = np.broadcast_arrays(distinct(counting).numpy(), distinct(by).numpy())
+        except ValueError:  # no entries, along an axis where there is one that stands for others
             return None
-        pairs, which = torch.stack([one.reshape(-1) for one in both]).unique(dim=1, return_inverse=True)
-        if pairs.shape[1] > MANY_PLACES or bool((pairs < 0).any()):
+        pairs, which = np.unique(np.stack([one.reshape(-1) for one in both]), axis=1, return_inverse=True)
+        if pairs.shape[1] > MANY_PLACES or (pairs < 0).any():
             return None
         counted = [(self._known[number], more) for number, more in pairs.T.tolist()]
         numbers = [self.number(frozenset(Counted(kind, first + more) for kind, first in one)) for one, more in counted]
-        return torch.tensor(numbers)[which].reshape(both[0].shape).expand(counting.shape)
+        return torch.from_numpy(np.array(numbers)[which].reshape(both[0].shape)).expand(counting.shape)
 
     def _number_of(self, line: Tensor) -> int:
         counted = self.of(line)

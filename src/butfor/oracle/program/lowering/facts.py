@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from butfor.oracle.program.lowering.blocks import Relations, are_in_blocks, led_to
+from butfor.oracle.program.lowering.blocks import Relations, are_in_blocks, led_by
 from butfor.oracle.program.lowering.counting import NO_NODES, Counted, Counting, at_least_one, distinct
 from butfor.oracle.program.lowering.ranges import Ranges
 from butfor.oracle.program.steps import Gather, Space, Step, Value, made
@@ -95,7 +95,8 @@ class Facts:
         has_edges: whether there are any.
         counting: what numbers of nodes count.
         relations: of which relation each edge column is.
-        now: the number of what the operation that is followed now computes.
+        now: the numbers of what the operation that is followed now computes.
+        unread: rows chosen by where they stand that nothing has read yet: they may only be there to be written over.
         ranges: between which numbers each tensor lies on every graph, given those of the inputs.
     """
 
@@ -110,7 +111,8 @@ class Facts:
         self.has_edges = False
         self.counting = Counting()
         self.relations = Relations()
-        self.now = -1
+        self.now: tuple[int, ...] = ()
+        self.unread: set[int] = set()
         self._edge_spaces: list[Space] = []
 
     # What the model was given.
@@ -191,21 +193,7 @@ class Facts:
     def receivers(self, index: Ref, size: int) -> Space:
         """The space of so many rows that an index leads to; rows that nothing can lead to are no nodes."""
         fact = self.fact(index)
-        counted = self.counting.of(distinct(fact.counting)) if isinstance(fact, Index) else None
-        if counted is None:
-            return Space(size)
-        rows, blocks = np.full(size, -1), np.full(size, -1)
-        in_order = sorted(counted, key=lambda one: (one.first, one.node_type))
-        for number, (kind, first) in enumerate(in_order):
-            nodes = self.nodes[kind][: max(size - first, 0)]
-            if (rows[first : first + len(nodes)] >= 0).any():
-                self.beyond.append("rows of different nodes combined")
-            rows[first : first + len(nodes)], blocks[first : first + len(nodes)] = nodes, number
-        if len(in_order) == 1 and not in_order[0].first:
-            return Space(size, nodes=rows)
-        assert isinstance(fact, Index)
-        self.place(led_to(self, fact, {one: number for number, one in enumerate(in_order)}))
-        return Space(size, nodes=rows, blocks=blocks)
+        return led_by(self, fact, size) if isinstance(fact, Index) else Space(size)
 
     # Arguments of operations.
 
@@ -268,9 +256,18 @@ class Facts:
                 self.place(table, ref.number)
         return Value(space, row_width(tensor, axis), rows)
 
+    def choose_by_place(self) -> None:
+        """Rows are chosen by where they stand, which matters where they are read."""
+        self.unread.update(self.now)
+
+    def read(self, number: int) -> None:
+        """A tensor is read."""
+        if number in self.unread:
+            self.beyond.append("some rows chosen by where they stand")
+
     def place(self, what: Any, number: int | None = None) -> None:
         """Note what is done by numbers that depend on sizes: by the operation that is followed, or by this tensor."""
-        self.trace.placed.setdefault(self.now if number is None else number, []).append(what)
+        self.trace.placed.setdefault(self.now[0] if number is None else number, []).append(what)
 
     def forget_values(self) -> None:
         """Let go of all numbers, once every step is made: they are most of a trace."""

@@ -69,7 +69,7 @@ def _none_kept(facts: Facts, grid: Tensor, before: Rows) -> Rows | None:
         return None
     none = np.empty(0, np.int64)
     if not blocks.notes_choice(facts, before.space, none):
-        facts.beyond.append("some rows chosen by where they stand")
+        facts.choose_by_place()
     return _no_rows(grid, facts.part(before.space, none))
 
 
@@ -246,7 +246,7 @@ def _rows_kept(facts: Facts, given: _Grid) -> Rows | None:
         return None
     axis, rows, columns = plain[0]
     if not blocks.notes_choice(facts, space, rows):
-        facts.beyond.append("some rows chosen by where they stand")
+        facts.choose_by_place()
     return Rows(made(Gather([given.picked(columns)], rows), facts.part(space, rows), len(columns)), axis, shape)
 
 
