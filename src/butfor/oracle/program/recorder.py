@@ -40,7 +40,7 @@ _COMPOSED = get_decompositions(
         aten.native_layer_norm, aten.native_group_norm, aten.gelu, aten.silu, aten.elu, aten.celu, aten.selu,
         aten.softplus, aten.log_sigmoid_forward, aten.hardtanh, aten.hardsigmoid, aten.hardswish, aten.mish,
         aten._softmax, aten._log_softmax, aten.std.correction, aten.std_mean.correction, aten.addcmul, aten.addcdiv,
-        aten.norm, aten.linalg_vector_norm, aten.logaddexp, aten.logsumexp, aten.stack, aten.hardshrink,
+        aten.norm, aten.linalg_vector_norm, aten.logaddexp, aten.logsumexp, aten.hardshrink,
         aten.softshrink, aten.threshold, aten.rsub, aten._prelu_kernel, aten.linalg_cross,
     ]
 )  # fmt: skip
@@ -69,7 +69,13 @@ def _batch_norm(args: tuple[Any, ...], training: bool, eps: float) -> Any:
     return x * scale + shift, mean, scale
 
 
+def _stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
+    """Along an axis of its own, so that rows never share one with what is stacked."""
+    return torch.cat([tensor.unsqueeze(dim) for tensor in tensors], dim)
+
+
 _COMPOSED |= {
+    aten.stack.default: _stack,
     aten.native_batch_norm.default: lambda *args: _batch_norm(args[:5], args[5], args[7]),
     aten._native_batch_norm_legit_no_training.default: lambda *args: _batch_norm(args[:5], False, args[6]),
     aten.var_mean.correction: _variance,

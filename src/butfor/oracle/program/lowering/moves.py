@@ -116,11 +116,6 @@ def _joined(facts: Facts, spaces: Sequence[Space | None]) -> Space:
     known = [space for space in spaces if space is not None]
     columns = np.concatenate([space.edges for space in known])
     nodes = np.concatenate([np.full(space.size, -1) if space.nodes is None else space.nodes for space in known])
-    if len(known) > 1 and all(space.matches(known[0]) for space in known):
-        # They may be stacked: then they become rows of the same space again.
-        rows = np.tile(np.arange(known[0].size), len(known))
-        edges = None if known[0].columns is None else columns
-        return Space(len(columns), edges, rows, nodes, blocks.joined(known) if edges is None else None)
     space = facts.space_of(columns)
     return space if space.columns is not None else replace(space, nodes=nodes, blocks=blocks.joined(known))
 
