@@ -97,7 +97,7 @@ SPACES = {
 def asked(task: str, space: str, heads: int, users: int, items: int) -> Any:
     """A problem of that kind."""
     model, target, node_type = TASKS[task]
-    session = Session.of(model(heads).eval(), ring(users, items), node_type=node_type, space=SPACES[space])
+    session = Session.of(model(heads).eval(), ring(users, items), task=task, node_type=node_type, space=SPACES[space])
     return session.problem(target)
 
 
@@ -110,7 +110,7 @@ def disagreement(problem: Any) -> float:
     sizes = [1, 1, 2, 3, 5, len(edits)]
     sets = pack([np.sort(random.choice(len(edits), size=min(size, len(edits)), replace=False)) for size in sizes])
     mine, truth = (oracle.logits([(edits, sets)])[0].double().numpy() for oracle in (program, general))
-    assert np.ptp(truth, axis=0).max() > 1e-2
+    assert np.ptp(truth, axis=0).max() > 1e-3
     return float(np.abs(mine - truth).max() / (1 + np.abs(truth).max()))
 
 
@@ -119,9 +119,9 @@ SIZES = ((6, 6), (7, 4), (5, 2))
 CASES = [(task, space, heads, *sizes) for task in TASKS for space in SPACES for heads in (1, 2, 3) for sizes in SIZES]
 
 
-@pytest.mark.parametrize(("task", "space", "heads", "users", "items"), split(CASES[::2], CASES[::7]))
+@pytest.mark.parametrize(("task", "space", "heads", "users", "items"), split(CASES[::5], CASES[::17]))
 def test_the_program_of_hgt_says_what_the_model_says(task: str, space: str, heads: int, users: int, items: int) -> None:
-    assert disagreement(asked(task, space, heads, users, items)) < 1e-4
+    assert disagreement(asked(task, space, heads, users, items)) < 1e-5
 
 
 def test_gradients_are_slopes() -> None:
@@ -188,7 +188,7 @@ def test_relations_in_another_order_than_those_of_the_layer() -> None:
     """PyG then takes one relation's matrix for another's; a slice of each head has no rows."""
     model = Transformer(2, [KNOWS, BACK, BUYS])
     problem = Session.of(model.eval(), ring(6, 6), node_type="user").problem(2)
-    assert disagreement(problem) < 1e-4
+    assert disagreement(problem) < 1e-5
 
 
 class InOne(nn.Module):
