@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -219,8 +220,9 @@ def all_users(user: Tensor, _: Tensor) -> tuple[int, int]:
     return 0, len(user)
 
 
+@cache
 def nearby(hops: int) -> int:
-    """How many users there are in the target's neighbourhood."""
+    """How many users there are in the target's neighbourhood; known before a model that asks is recorded."""
     graph = Session.of(InOne(in_turn, all_users), ring(SIZE, SIZE), node_type="user").graph
     return int((graph.neighbourhood(TARGET, hops).nodes < SIZE).sum())
 
@@ -233,8 +235,8 @@ def test_a_model_by_hand_is_local() -> None:
 
 
 WRONG: dict[str, tuple[Any, Any]] = {
-    "items taken for users": (lambda user, item: (len(user), 0), all_users),
-    "items cut out": (in_turn, lambda user, item: (len(user), 2 * len(user))),
+    "items counted as users": (lambda user, item: (0, 0), all_users),
+    "items among what is cut out": (in_turn, lambda user, item: (len(item), len(item) + len(user))),
     "one row too far": (lambda user, item: (0, len(user) - 1), all_users),
     "right on the neighbourhood alone": (lambda user, item: (0, min(len(user), nearby(HOPS))), all_users),
     "cut right on the neighbourhood alone": (
