@@ -98,14 +98,9 @@ def test_the_neighbourhood_gives_the_scores_of_the_whole_graph(kind: str) -> Non
     for node in range(0, 40, 5):
         problem = session.problem(node)
         near = problem.edits.neighbourhood
-        if near.hops is None:
-            # HGT puts the rows of all types one behind the other: where nothing shows that the neighbourhood is enough,
-            # so small a graph is searched as a whole.
-            assert kind == "HGT"
-            assert not problem.is_local
-        else:
-            assert problem.is_local == (kind != "HGT")
-            sizes.append(near.num_nodes)
+        assert near.hops is not None
+        assert problem.is_local
+        sizes.append(near.num_nodes)
         count = len(problem.edits)
         if not count:
             continue
@@ -116,7 +111,6 @@ def test_the_neighbourhood_gives_the_scores_of_the_whole_graph(kind: str) -> Non
         truth = scores_without(model, data, gone, "paper")[:, node]
         assert problem.ask(sets).logits.numpy() == pytest.approx(truth, abs=1e-4), node
     assert tried > 24
-    assert len(sizes) >= (2 if kind == "HGT" else 4)
     assert max(sizes) < 90
     # A layer that all relations share is counted once for each of them, so that one sees too far rather than too near.
     assert sorted(sizes)[len(sizes) // 2] < (90 if kind == "RGCN" else 30)

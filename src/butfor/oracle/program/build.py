@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from butfor.oracle.program.trace import Trace
     from butfor.predict.predictor import Predictor
 
-__all__ = ["TOO_SMALL", "WholeProgram", "build", "differences"]
+__all__ = ["TOO_SMALL", "Run", "WholeProgram", "build", "differences"]
 
 # Why something outside the neighbourhood matters for certain.
 TOO_SMALL = "a reduction at the rim of the neighbourhood"
@@ -135,6 +135,55 @@ class _Lowered:
     features: list[tuple[Value, NDArray[np.int64]]]
 
 
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run of the model on some graph, with all that it was given: what has a row for each node, or each edge."""
+
+    predictor: Predictor
+    nodes: list[Part]
+    edges: list[Part]
+    trace: Trace
+
+    @classmethod
+    def of(cls, predictor: Predictor, batch: EditedBatch, columns: NDArray[np.int64]) -> Run:
+        """Record a run on these edge columns.
+
+        Raises:
+            Untraceable: the model fails there, or does what cannot be recorded.
+        """
+        inputs = predictor.call.inputs(batch)
+        nodes, edges = parts_of(predictor.graph, inputs, batch, columns)
+        return cls(predictor, nodes, edges, recorded(predictor, inputs, [*nodes, *edges]))
+
+    def lowering(
+        self, flow: Flow, changed: NDArray[np.int64] | None = None
+    ) -> tuple[Lowering, list[tuple[Value, NDArray[np.int64]]]]:
+        """What is known before any operation, and the features that edits change: those of ``changed`` nodes."""
+
+        def given(name: str) -> Range | None:
+            """Where edits change features, nothing is known of these."""
+            part = next(part for part in (*self.nodes, *self.edges) if part.name == name)
+            edited = name.startswith("x ") and changed is not None and len(changed)
+            return None if edited else _range_on_graph(self.predictor, part)
+
+        lowering = Lowering(self.trace, 1 if flow == "source_to_target" else 0, given)
+        features: list[tuple[Value, NDArray[np.int64]]] = []
+        lowering.add_targets("target_rows", _types_of_targets(self.predictor))
+        for part in self.nodes:
+            changes = changed is not None and part.name.startswith("x ") and bool(np.isin(changed, part.rows).any())
+            value = lowering.add_rows(part.name, lowering.add_nodes(part.node_types[0], part.rows), editable=changes)
+            if changes:
+                features.append((value, part.rows))
+        for part in self.edges:
+            if part.name.startswith("edge_index "):
+                lowering.add_edges(part.name, part.rows, part.node_types)
+            elif part.tensor.is_floating_point():
+                lowering.add_rows(part.name, lowering.edge_space(part.rows))
+            else:
+                lowering.add_labels(part.name, part.rows)
+        return lowering, features
+
+
 def _lowered(
     predictor: Predictor,
     batch: EditedBatch,
@@ -147,35 +196,12 @@ def _lowered(
 
     The output are the scores or, where ``pairs`` are given, these combinations of them.
     """
-    inputs = predictor.call.inputs(batch)
-    nodes, edges = parts_of(predictor.graph, inputs, batch, columns)
-    trace = recorded(predictor, inputs, [*nodes, *edges])
-
-    def given(name: str) -> Range | None:
-        """Where edits change features, nothing is known of these."""
-        part = next(part for part in (*nodes, *edges) if part.name == name)
-        edited = name.startswith("x ") and changed is not None and len(changed)
-        return None if edited else _range_on_graph(predictor, part)
-
-    lowering = Lowering(trace, 1 if flow == "source_to_target" else 0, given)
-    features: list[tuple[Value, NDArray[np.int64]]] = []
-    lowering.add_targets("target_rows", _types_of_targets(predictor))
-    for part in nodes:
-        changes = changed is not None and part.name.startswith("x ") and bool(np.isin(changed, part.rows).any())
-        value = lowering.add_rows(part.name, lowering.add_nodes(part.node_types[0], part.rows), editable=changes)
-        if changes:
-            features.append((value, part.rows))
-    for part in edges:
-        if part.name.startswith("edge_index "):
-            lowering.add_edges(part.name, part.rows, part.node_types)
-        elif part.tensor.is_floating_point():
-            lowering.add_rows(part.name, lowering.edge_space(part.rows))
-        else:
-            lowering.add_labels(part.name, part.rows)
+    run = Run.of(predictor, batch, columns)
+    lowering, features = run.lowering(flow, changed)
     out = lowering.run().value
     if not _can_change(out):
         lowering.forget_values()
-        raise NothingChanges(trace, TOO_SMALL if lowering.reads_all else next(iter(lowering.beyond), ""))
+        raise NothingChanges(run.trace, TOO_SMALL if lowering.reads_all else next(iter(lowering.beyond), ""))
     if pairs is not None:
         assert out.space is not None
         out = made(Linear([out], np.ascontiguousarray(pairs.T)), out.space, len(pairs))

@@ -19,7 +19,7 @@ from butfor.oracle.program.bounding.sieve import Bounding, ProgramSieve
 from butfor.oracle.program.build import TOO_SMALL, WholeProgram, build
 from butfor.oracle.program.kernels.changes import extend
 from butfor.oracle.program.program import NothingChanges, Program, Refused
-from butfor.oracle.program.recording import recorded_at_other_sizes
+from butfor.oracle.program.references import recorded_at_other_sizes
 from butfor.oracle.program.relaxation import ProgramRelaxation
 from butfor.oracle.program.trace import Untraceable
 
@@ -195,7 +195,9 @@ class ProgramOracle(ExtendingOracle):
             return True
         if not any(other.sizes_differ(trace) for other in self._references):
             try:
-                self._references.extend(recorded_at_other_sizes(self.general.predictor, edits, self.max_numbers))
+                self._references.extend(
+                    recorded_at_other_sizes(self.general.predictor, edits, self.max_numbers, bool(trace.placed))
+                )
             except Untraceable:
                 return False
         return any(trace.sizes_differ(other) for other in self._references) and not any(

@@ -40,7 +40,7 @@ _COMPOSED = get_decompositions(
         aten.native_layer_norm, aten.native_group_norm, aten.gelu, aten.silu, aten.elu, aten.celu, aten.selu,
         aten.softplus, aten.log_sigmoid_forward, aten.hardtanh, aten.hardsigmoid, aten.hardswish, aten.mish,
         aten._softmax, aten._log_softmax, aten.std.correction, aten.std_mean.correction, aten.addcmul, aten.addcdiv,
-        aten.norm, aten.linalg_vector_norm, aten.logaddexp, aten.logsumexp, aten.stack, aten.hardshrink,
+        aten.norm, aten.linalg_vector_norm, aten.logaddexp, aten.logsumexp, aten.hardshrink,
         aten.softshrink, aten.threshold, aten.rsub, aten._prelu_kernel, aten.linalg_cross,
     ]
 )  # fmt: skip
@@ -69,7 +69,13 @@ def _batch_norm(args: tuple[Any, ...], training: bool, eps: float) -> Any:
     return x * scale + shift, mean, scale
 
 
+def _stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
+    """Along an axis of its own, so that rows never share one with what is stacked."""
+    return torch.cat([tensor.unsqueeze(dim) for tensor in tensors], dim)
+
+
 _COMPOSED |= {
+    aten.stack.default: _stack,
     aten.native_batch_norm.default: lambda *args: _batch_norm(args[:5], args[5], args[7]),
     aten._native_batch_norm_legit_no_training.default: lambda *args: _batch_norm(args[:5], False, args[6]),
     aten.var_mean.correction: _variance,
@@ -129,7 +135,6 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self.trace = Trace()
         self._numbers: dict[int, int] = {}
-        self._following: set[int] = set()  # the numbers of values that follow from the inputs
         self._held: list[Tensor] = []  # so that their ids stay theirs
         self._sharing: dict[int, set[int]] = {}  # the values that live in each piece of memory
         self._overwritten: set[int] = set()
@@ -139,7 +144,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def add_input(self, tensor: Tensor) -> int:
         """Give a number to a tensor that the model was given."""
         number = self.add(tensor)
-        self._following.add(number)
+        self.trace.following.add(number)
         return number
 
     def add(self, tensor: Tensor) -> int:
@@ -207,11 +212,13 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             outputs = tuple(self.add(tensor) for tensor in _tensors(out))
         operation = Operation(_name(func), func, given, named, outputs, self._counting)
         self.trace.operations.append(operation)
-        if operation.name not in _FRESH and any(ref.number in self._following for ref in operation.refs):
-            self._following.update(outputs)
+        if operation.name not in _FRESH and any(ref.number in self.trace.following for ref in operation.refs):
+            self.trace.following.update(outputs)
         elif "empty" not in operation.name:
             for number, tensor in zip(outputs, written or _tensors(out), strict=True):
                 self.trace.constants[number] = without_size(tensor)
+        else:
+            self.trace.empty.update(outputs)
         for part, numbers in wholes:
             self._overlay(part, numbers)
         return out
@@ -242,7 +249,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         for number in lost:
             self.trace.values[number] = self.trace.values[number].clone()
         sharing -= lost
-        wholes = [number for number in lost - {mine} if bool(_overlap(self._held[number], tensor).all())]
+        wholes = [number for number in sorted(lost - {mine}) if bool(_overlap(self._held[number], tensor).all())]
         self._overwritten |= lost - {mine}
         return wholes
 
@@ -255,8 +262,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._overwritten.discard(number)
             operation = Operation("overlay", None, (Ref(number), new), {"places": places}, (self.add(whole),))
             self.trace.operations.append(operation)
-            if {number, new.number} & self._following:
-                self._following.update(operation.outputs)
+            if {number, new.number} & self.trace.following:
+                self.trace.following.update(operation.outputs)
+            else:
+                self.trace.constants[operation.outputs[0]] = without_size(whole)
 
 
 def _tensors(out: Any) -> list[Tensor]:

@@ -25,12 +25,7 @@ if TYPE_CHECKING:
     from butfor.predict.inputs import Inputs
     from butfor.predict.predictor import Predictor
 
-__all__ = [
-    "Part", "check_graph", "everything", "parts_of", "recorded", "recorded_at_other_sizes", "with_every_type",
-]  # fmt: skip
-
-# Up to so many edges are left out to see whether a model asks how many there are.
-FEWER = 4
+__all__ = ["Part", "check_graph", "everything", "parts_of", "recorded", "with_every_type"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,45 +65,6 @@ def check_graph(graph: Graph, max_numbers: int) -> None:
     width = max(store.x.size(1) for store in graph.data.node_stores)
     if (graph.num_nodes + graph.edge_index.shape[1]) * width > max_numbers:
         raise Untraceable("a graph too large to be recorded")
-
-
-def recorded_at_other_sizes(predictor: Predictor, edits: Edits, max_numbers: int) -> list[Trace]:
-    """The same model on two or three copies of a neighbourhood side by side, and on the whole graph.
-
-    Where only receptive fields are read, on one that reaches a hop further than the neighbourhood. Then without one
-    edge, without two and so on, because code may ask for a certain number of edges, which only an edit leads to.
-
-    Raises:
-        Untraceable: the whole graph is too large for that.
-    """
-    graph, near = predictor.graph, edits.neighbourhood
-    count = 2
-    copies = EditedBatch.of([(edits, pack([()] * count))])
-    if copies.edge_index.shape[1] == edits.visible.sum():
-        # As many edges as there may be on one neighbourhood.
-        count = 3
-        copies = EditedBatch.of([(edits, pack([()] * count))])
-    copies = with_every_type(graph, copies, count)
-    if predictor.scope == "receptive-field":
-        assert near.hops is not None
-        larger = EditedBatch.receptive_field(graph.neighbourhood(near.targets, near.hops + 1, near.flow, rim=False))
-    else:
-        check_graph(graph, max_numbers)
-        larger = replace(EditedBatch.whole_graph(graph, [near.targets]), nodes=np.arange(graph.num_nodes))
-    traces = []
-    for batch in (copies, larger, *_with_fewer_edges(larger)):
-        inputs = predictor.call.inputs(batch)
-        nodes, edges = parts_of(graph, inputs, batch, np.arange(batch.edge_index.shape[1]))
-        traces.append(recorded(predictor, inputs, [*nodes, *edges]))
-        traces[-1].values.clear()
-    return traces
-
-
-def _with_fewer_edges(batch: EditedBatch) -> list[EditedBatch]:
-    """The same graph without one edge, without two and so on, each in both directions where it has both."""
-    _, edge = np.unique(np.sort(batch.edge_index, axis=0), axis=1, return_inverse=True)
-    kept = [np.flatnonzero(edge.reshape(-1) >= count) for count in range(1, FEWER + 1)]
-    return [replace(batch, edge_index=batch.edge_index[:, some], columns=batch.columns[some]) for some in kept]
 
 
 def everything(edits: Edits) -> EditedBatch:

@@ -23,12 +23,15 @@ class Space:
             the self-loops that a layer adds. None for rows that are always there.
         part_of: where parts of rows became rows, the row that each is a part of.
         nodes: for rows that stand for nodes, the node of each; -1 for a row that is none. None where no row is a node.
+        blocks: where rows of several tables became one table, the table that each is from, by numbers that do not
+            depend on how large these are; -1 for a row that is none of any. None where all are from one.
     """
 
     size: int
     columns: NDArray[np.int64] | None = None
     part_of: NDArray[np.int64] | None = None
     nodes: NDArray[np.int64] | None = None
+    blocks: NDArray[np.int64] | None = None
 
     def matches(self, other: Space) -> bool:
         """Whether there are as many rows in two spaces, along the same edges."""

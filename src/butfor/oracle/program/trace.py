@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map
 
 __all__ = ["Operation", "Ref", "Trace", "Untraceable", "refs", "without_size"]
 
@@ -64,7 +66,11 @@ class Trace:
         inputs: the numbers of what the model was given, by name.
         sizes: their shapes.
         output: the number of what it returned.
-        constants: what does not follow from the inputs, in a form that does not show how large it is.
+        following: the numbers of what follows from the inputs.
+        constants: what does not, in a form that does not show how large it is.
+        empty: the numbers of tensors that nothing has been written into.
+        placed: what the lowering found to be done by numbers that depend on sizes, in terms that do not
+            (`lowering/blocks.py`): by the number of what an operation computes, or of a constant.
     """
 
     operations: list[Operation] = field(default_factory=list)
@@ -72,7 +78,10 @@ class Trace:
     inputs: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, torch.Size] = field(default_factory=dict)
     output: int = -1
+    following: set[int] = field(default_factory=set)
     constants: dict[int, Any] = field(default_factory=dict)
+    empty: set[int] = field(default_factory=set)
+    placed: dict[int, list[Any]] = field(default_factory=dict)
 
     def sizes_differ(self, other: Trace) -> bool:
         """Whether all inputs are of other sizes in another run."""
@@ -81,19 +90,76 @@ class Trace:
     def difference(self, other: Trace) -> str:
         """What two runs on graphs of different sizes do differently; empty where they do the same to every row.
 
-        Sizes of tensors may differ, and numbers that only say where rows begin and end. Any other number must not
-        depend on the size of the graph.
+        Sizes of tensors may differ, and numbers that only say where rows begin and end, or of which it is known what
+        they do (`placed`). Any other number must not depend on the size of the graph. What is done to constants alone
+        is not compared, but what comes of it, where it is used.
         """
-        if len(self.operations) != len(other.operations):
+        mine, theirs = self._compared, other._compared
+        if len(mine.operations) != len(theirs.operations):
             return "more operations on one graph than on another"
-        for one, two in zip(self.operations, other.operations, strict=True):
-            if one.name != two.name or _plain(one) != _plain(two):
+        for one, two in zip(mine.operations, theirs.operations, strict=True):
+            places = all(some.outputs and some.outputs[0] in run.placed for some, run in ((one, self), (two, other)))
+            if one.name != two.name or mine.plain(one, places) != theirs.plain(two, places):
                 return f"the operation {one.name}, whose arguments depend on the size of the graph"
-        for number, one in self.constants.items():
-            two = other.constants.get(number, one)
-            if one != two and NOTHING not in (one, two):
+        for here, there in zip(mine.numbers, theirs.numbers, strict=True):
+            if not mine.reads(here) or (mine.is_placed(here) and theirs.is_placed(there)):
+                continue
+            first, second = self.constants.get(here, NOTHING), other.constants.get(there, NOTHING)
+            if first != second and NOTHING not in (first, second):
                 return "a constant that depends on the size of the graph"
-        return ""
+        return "" if _agree(mine.placed, theirs.placed) else "rows that stand elsewhere on another graph"
+
+    @cached_property
+    def _compared(self) -> _Compared:
+        return _Compared(self)
+
+
+class _Compared:
+    """What of a run is compared with another: operations on what follows from the inputs, and all tensors in these.
+
+    Attributes:
+        operations: in order.
+        numbers: of the tensors, in the order in which they first appear: equal places there, equal tensors.
+        placed: what is done by numbers that depend on sizes, by places in that order.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.operations = [one for one in trace.operations if any(ref.number in trace.following for ref in one.refs)]
+        # A copy only writes into its first argument.
+        self._uses = Counter(ref.number for one in self.operations for ref in one.refs[one.name == "copy" :])
+        self._uses[trace.output] += 1
+        every = [number for one in self.operations for number in (*(ref.number for ref in one.refs), *one.outputs)]
+        self.numbers = list(dict.fromkeys([*every, trace.output]))
+        self._place = {number: place for place, number in enumerate(self.numbers)}
+        self._noted = trace.placed
+        self.placed = {self._place.get(number, -1): what for number, what in trace.placed.items()}
+
+    def reads(self, number: int) -> bool:
+        """Whether anything follows from the numbers of a tensor."""
+        return self._uses[number] > 0
+
+    def is_placed(self, number: int) -> bool:
+        """Whether it is known of every use of a constant what it says, whatever the sizes."""
+        return 0 < self._uses[number] == len(self._noted.get(number, ()))
+
+    def plain(self, operation: Operation, places: bool) -> Any:
+        """An operation's arguments without the size of the graph; ``places`` says that its whole numbers are places."""
+        args, kwargs = _plain(operation, places)
+        outputs = [self._place[number] for number in operation.outputs]
+        return tree_map(lambda one: self._place[one.number] if isinstance(one, Ref) else one, (args, kwargs)), outputs
+
+
+def _agree(one: dict[Any, list[Any]], other: dict[Any, list[Any]]) -> bool:
+    """Whether two runs do the same; of relations, whether those do that both have edges of."""
+
+    def same(first: Any, second: Any) -> bool:
+        if isinstance(first, dict) and isinstance(second, dict):
+            return all(first[key] == second[key] for key in first.keys() & second.keys())
+        return bool(first == second)
+
+    return one.keys() == other.keys() and all(
+        len(what) == len(other[key]) and all(map(same, what, other[key])) for key, what in one.items()
+    )
 
 
 # Operations whose whole numbers say where rows begin and end; those of the others in lists are sizes.
@@ -104,9 +170,10 @@ _PLACES = {
 _SIZED = {"zeros", "ones", "full", "empty", "new_zeros", "new_ones", "new_full", "new_empty"}
 
 
-def _plain(operation: Operation) -> Any:
+def _plain(operation: Operation, places: bool) -> Any:
     """The arguments without the size of the graph."""
-    ignored = (int, list, tuple) if operation.name in _PLACES else (list, tuple) if operation.name in _SIZED else ()
+    ignored: tuple[type, ...] = (list, tuple) if operation.name in _SIZED else (int,) if places else ()
+    ignored = (int, list, tuple) if operation.name in _PLACES else ignored
 
     def kept(argument: Any) -> Any:
         size = isinstance(argument, Tensor) or (isinstance(argument, ignored) and not isinstance(argument, bool))
@@ -114,7 +181,7 @@ def _plain(operation: Operation) -> Any:
         return "size" if size else str(argument) if isinstance(argument, float) else argument
 
     args = [kept(argument) for argument in operation.args]
-    return args, {name: kept(argument) for name, argument in operation.kwargs.items()}, operation.outputs
+    return args, {name: kept(argument) for name, argument in operation.kwargs.items()}
 
 
 def without_size(tensor: Tensor) -> Any:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from butfor.oracle.program.lowering import blocks
 from butfor.oracle.program.lowering.facts import Index, Lost, Rows, flat_rows, row_width
 from butfor.oracle.program.lowering.moves import moved, numbered
-from butfor.oracle.program.steps import Concat, Fold, Gather, Map, Pick, Space, Value, made
+from butfor.oracle.program.steps import Concat, Fold, Gather, Map, Pick, Space, Step, Value, made
 from butfor.oracle.program.trace import Untraceable, refs
 
 if TYPE_CHECKING:
@@ -176,8 +177,12 @@ def overlay(facts: Facts, operation: Operation) -> None:
         if np.array_equal(rows, np.arange(len(tensor))) and isinstance(fact, Rows) and fact.shape == tensor.shape:
             facts.known[operation.outputs[0]] = fact
             return
-        facts.beyond.append("some rows chosen by where they stand")
-        _write_over(facts, operation, whole, part, rows)
+        if len(rows):
+            _write_over(facts, operation, whole, part, rows, by_place=True)
+            return
+        facts.place(())  # on another graph there may be some
+        if (before := facts.fact(whole)) is not None:
+            facts.known[operation.outputs[0]] = before
     except Untraceable as problem:
         facts.known[operation.outputs[0]] = Lost(str(problem))
 
@@ -193,8 +198,10 @@ def _whole_rows(places: Tensor, width: int) -> NDArray[np.int64]:
     raise Untraceable("a tensor that is written into through another one")
 
 
-def _write_over(facts: Facts, operation: Operation, into: Any, values: Any, rows: NDArray[np.int64]) -> None:
-    """Rows of a tensor that are replaced by others."""
+def _write_over(
+    facts: Facts, operation: Operation, into: Any, values: Any, rows: NDArray[np.int64], by_place: bool = False
+) -> None:
+    """Rows of a tensor that are replaced by others; ``by_place`` says that they are chosen by where they stand."""
     fact, new, shape = facts.fact(into), facts.fact(values), facts.tensor(into).shape
     known = [one for one in (fact, new) if one is not None]
     if not all(isinstance(one, Rows) and one.axis == 0 for one in known) or (
@@ -203,16 +210,50 @@ def _write_over(facts: Facts, operation: Operation, into: Any, values: Any, rows
         raise Untraceable("rows that are written over by something else")
     size, width = shape[0], row_width(facts.tensor(into), 0)
     tensors = (facts.tensor(into), facts.tensor(values).expand(len(rows), *shape[1:]))
-    both = [
-        one.value if isinstance(one, Rows) else facts.constant(tensor, Space(len(tensor)), 0)
-        for one, tensor in zip((fact, new), tensors, strict=True)
-    ]
-    source, columns = np.arange(size), fact.space.edges.copy() if isinstance(fact, Rows) else np.full(size, -1)
-    source[rows] = size + np.arange(len(rows))
+    old, replaced = (
+        one.value if isinstance(one, Rows) else _constant(facts, tensor, ref)
+        for one, tensor, ref in zip((fact, new), tensors, (into, values), strict=True)
+    )
+    columns = fact.space.edges.copy() if isinstance(fact, Rows) else np.full(size, -1)
     if isinstance(new, Rows) and not isinstance(fact, Rows):
         columns[rows] = new.space.edges
-    together = made(Concat(both), Space(size + len(rows)), width)
-    facts.put(operation, Gather([together], source), _written_over(facts, columns, fact, new, rows), 0)
+    space = _written_over(facts, columns, fact, new, rows)
+    if by_place:
+        before, after = (one.space if isinstance(one, Rows) else None for one in (fact, new))
+        found = blocks.written(facts, space, before, after, rows)
+        if found is None:
+            facts.beyond.append("some rows chosen by where they stand")
+        space = found or space
+    facts.put(operation, _replaced(old, replaced, rows, width), space, 0)
+
+
+def _constant(facts: Facts, tensor: Tensor, ref: Any) -> Value:
+    """A constant that is written, or written into; there it may be memory that nothing has been written to yet."""
+    space = Space(len(tensor))
+    if ref.number in facts.trace.empty:
+        return Value(space, row_width(tensor, 0), flat_rows(tensor, 0))
+    return facts.constant(tensor, space, 0)
+
+
+def _replaced(old: Value, new: Value, rows: NDArray[np.int64], width: int) -> Step:
+    """What rows are of which some are replaced; nothing is kept of tables that no row is of any more."""
+    gather = old.step if isinstance(old.step, Gather) else None
+    inner = old if gather is None else gather.inputs[0]
+    tables = list(inner.step.inputs) if isinstance(inner.step, Concat) else [inner]
+    source = np.arange(old.rows) if gather is None else gather.source.copy()
+    tables.append(new)
+    starts = np.concatenate([[0], np.cumsum([one.rows for one in tables])])
+    source[rows] = starts[-2] + np.arange(len(rows))
+    which = np.searchsorted(starts, source, side="right") - 1
+    used = [number for number in range(len(tables)) if (which == number).any()]
+    shift = np.zeros(len(tables), dtype=np.int64)
+    shift[used] = starts[used] - np.concatenate([[0], np.cumsum([tables[n].rows for n in used])[:-1]]).astype(np.int64)
+    source, tables = source - shift[which], [tables[number] for number in used]
+    size = sum(one.rows for one in tables)
+    if len(tables) > 1 and np.array_equal(source, np.arange(size)):
+        return Concat(tables)
+    together = made(Concat(tables), Space(size), width) if len(tables) > 1 else tables[0]
+    return Gather([together], source)
 
 
 def _written_over(

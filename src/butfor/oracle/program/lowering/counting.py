@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import torch
 
 from butfor.oracle.program.lowering.operations import done
@@ -26,6 +27,9 @@ __all__ = ["NO_NODES", "Counted", "Counting", "at_least_one", "compact", "distin
 
 # What numbers count that are none of nodes.
 NO_NODES = -1
+
+# Numbers are counted on from a few places, where tables begin; from more, each from one of its own.
+MANY_PLACES = 1000
 
 
 class Counted(NamedTuple):
@@ -63,6 +67,19 @@ class Counting:
         lines = counting.reshape(1, -1) if axis is None else counting.movedim(axis, -1)
         joined = torch.tensor([self._number_of(line) for line in lines.reshape(-1, lines.shape[-1])])
         return joined.reshape(()) if axis is None else joined.reshape(*lines.shape[:-1], 1).movedim(-1, axis)
+
+    def counted_on(self, counting: Tensor, by: Tensor) -> Tensor | None:
+        """The same where numbers are larger by others; None where these are no places, or numbers are none of nodes."""
+        try:
+            both = np.broadcast_arrays(distinct(counting).numpy(), distinct(by).numpy())
+        except ValueError:  # no entries, along an axis where there is one that stands for others
+            return None
+        pairs, which = np.unique(np.stack([one.reshape(-1) for one in both]), axis=1, return_inverse=True)
+        if pairs.shape[1] > MANY_PLACES or (pairs < 0).any():
+            return None
+        counted = [(self._known[number], more) for number, more in pairs.T.tolist()]
+        numbers = [self.number(frozenset(Counted(kind, first + more) for kind, first in one)) for one, more in counted]
+        return torch.from_numpy(np.array(numbers)[which].reshape(both[0].shape)).expand(counting.shape)
 
     def _number_of(self, line: Tensor) -> int:
         counted = self.of(line)

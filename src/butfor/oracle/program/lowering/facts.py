@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from butfor.oracle.program.lowering.blocks import Relations, are_in_blocks, led_by
 from butfor.oracle.program.lowering.counting import NO_NODES, Counted, Counting, at_least_one, distinct
 from butfor.oracle.program.lowering.ranges import Ranges
 from butfor.oracle.program.steps import Gather, Space, Step, Value, made
@@ -93,6 +94,9 @@ class Facts:
         nodes: the nodes of each type, in the order of their rows.
         has_edges: whether there are any.
         counting: what numbers of nodes count.
+        relations: of which relation each edge column is.
+        now: the numbers of what the operation that is followed now computes.
+        unread: rows chosen by where they stand that nothing has read yet: they may only be there to be written over.
         ranges: between which numbers each tensor lies on every graph, given those of the inputs.
     """
 
@@ -106,6 +110,9 @@ class Facts:
         self.nodes: dict[str, NDArray[np.int64]] = {}
         self.has_edges = False
         self.counting = Counting()
+        self.relations = Relations()
+        self.now: tuple[int, ...] = ()
+        self.unread: set[int] = set()
         self._edge_spaces: list[Space] = []
 
     # What the model was given.
@@ -126,6 +133,7 @@ class Facts:
     def add_edges(self, name: str, columns: NDArray[np.int64], node_types: tuple[str, ...]) -> None:
         """An edge index, the edge column that each of its columns is, and the node types of both ends."""
         self.has_edges |= len(columns) > 0
+        self.relations.add(name, columns)
         counting = self._counting_from_0(node_types)[:, None]
         origin = 2 * torch.from_numpy(columns) + torch.tensor([[0], [1]])
         self.known[self.trace.inputs[name]] = Index(origin, counting.expand(2, max(len(columns), 1)))
@@ -162,7 +170,10 @@ class Facts:
         """The space of some rows of another one."""
         if space.columns is not None:
             return self.edge_space(space.columns[chosen])
-        return Space(len(chosen), nodes=None if space.nodes is None else space.nodes[chosen])
+        part_of, nodes, blocks = (
+            None if one is None else one[chosen] for one in (space.part_of, space.nodes, space.blocks)
+        )
+        return Space(len(chosen), None, part_of, nodes, blocks)
 
     def are_the_same(self, one: Space, other: Space) -> bool:
         """Whether rows of two spaces may be combined; where they stand for different nodes, that is noted."""
@@ -177,25 +188,12 @@ class Facts:
 
     def are_rows(self, index: Index, space: Space) -> bool:
         """Whether each number of an index is the row of that node in a space, whichever edges there are."""
-        counted = self.counting.of(distinct(index.counting))
-        if counted is None or space.nodes is None:
-            return False
-        every = [(space.nodes[first:], self.nodes[kind]) for kind, first in counted]
-        return all(np.array_equal(rows[: len(nodes)], nodes) for rows, nodes in every)
+        return are_in_blocks(self, index, space)
 
     def receivers(self, index: Ref, size: int) -> Space:
         """The space of so many rows that an index leads to; rows that nothing can lead to are no nodes."""
         fact = self.fact(index)
-        counted = self.counting.of(distinct(fact.counting)) if isinstance(fact, Index) else None
-        if counted is None:
-            return Space(size)
-        rows = np.full(size, -1)
-        for kind, first in counted:
-            nodes = self.nodes[kind][: max(size - first, 0)]
-            if (rows[first : first + len(nodes)] >= 0).any():
-                self.beyond.append("rows of different nodes combined")
-            rows[first : first + len(nodes)] = nodes
-        return Space(size, nodes=rows)
+        return led_by(self, fact, size) if isinstance(fact, Index) else Space(size)
 
     # Arguments of operations.
 
@@ -235,7 +233,7 @@ class Facts:
             value = _spread(self, fact, space, own)
             inner = [1 if i == fact.axis else size for i, size in enumerate(inner)]
         elif own is not None and own >= 0 and tensor.dim() and tensor.shape[own] == space.size != 1:
-            value = self.constant(tensor, space, own)
+            value = self.constant(tensor, space, own, argument)
             inner[own] = 1
         else:
             value = Value(None, tensor.numel(), tensor.detach().double().reshape(1, -1).numpy())
@@ -244,12 +242,32 @@ class Facts:
         plain = len(columns) == value.width and np.array_equal(columns, np.arange(value.width))
         return value, None if plain else columns
 
-    def constant(self, tensor: Tensor, space: Space, axis: int | None) -> Value:
-        """A constant that has a row for each row of a space."""
+    def constant(self, tensor: Tensor, space: Space, axis: int | None, ref: Ref | None = None) -> Value:
+        """A constant that has a row for each row of a space; where it is said which, edges of a relation may share one.
+
+        That is noted, because on another graph the rows stand elsewhere.
+        """
         rows = flat_rows(tensor, axis)
         if (rows != rows[:1]).any():
-            self.beyond.append("a table with a row for each node")
+            table = self.relations.table(space.columns, rows) if ref is not None and space.columns is not None else None
+            if ref is None or table is None:
+                self.beyond.append("a table with a row for each node")
+            else:
+                self.place(table, ref.number)
         return Value(space, row_width(tensor, axis), rows)
+
+    def choose_by_place(self) -> None:
+        """Rows are chosen by where they stand, which matters where they are read."""
+        self.unread.update(self.now)
+
+    def read(self, number: int) -> None:
+        """A tensor is read."""
+        if number in self.unread:
+            self.beyond.append("some rows chosen by where they stand")
+
+    def place(self, what: Any, number: int | None = None) -> None:
+        """Note what is done by numbers that depend on sizes: by the operation that is followed, or by this tensor."""
+        self.trace.placed.setdefault(self.now[0] if number is None else number, []).append(what)
 
     def forget_values(self) -> None:
         """Let go of all numbers, once every step is made: they are most of a trace."""

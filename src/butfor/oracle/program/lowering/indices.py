@@ -101,6 +101,8 @@ def overlay(facts: Facts, operation: Operation) -> None:
 def compare(facts: Facts, operation: Operation) -> None:
     """Truth values and numbers that follow from numbers of nodes or labels, entry by entry."""
     output = facts.output(operation)
+    if _count_on(facts, operation, output):
+        return
     known = [fact for argument in operation.args if isinstance(fact := facts.fact(argument), Index)]
     found = next((fact for fact in known if fact.origin.shape == output.shape), None)
     if found is None:
@@ -111,6 +113,27 @@ def compare(facts: Facts, operation: Operation) -> None:
         facts.beyond.append("the numbers of nodes")
     counting = no_count(output.shape) if output.dtype == torch.bool else found.counting
     _put(facts, operation.outputs[0], found.origin, counting)
+
+
+def _count_on(facts: Facts, operation: Operation, output: Tensor) -> bool:
+    """Numbers of nodes that are counted from another number on: where rows of this type begin, which rows show."""
+    index, by = operation.args[0], operation.args[1] if len(operation.args) > 1 else None
+    if isinstance(facts.fact(by), Index) and operation.name == "add":
+        index, by = by, index
+    fact = facts.fact(index)
+    if operation.name != "add" or operation.kwargs or not isinstance(fact, Index) or facts.fact(by) is not None:
+        return False
+    shift = facts.tensor(by) if isinstance(by, Ref) else torch.tensor(by)
+    if output.is_floating_point() or output.dtype == torch.bool or output.shape != fact.origin.shape:
+        return False
+    counting = facts.counting.counted_on(fact.counting, shift)
+    if counting is None:
+        return False
+    facts.place(())
+    if isinstance(by, Ref):
+        facts.place((), by.number)
+    _put(facts, operation.outputs[0], fact.origin, counting)
+    return True
 
 
 def mark_labels(facts: Facts, operation: Operation) -> None:

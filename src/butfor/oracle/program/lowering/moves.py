@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch.utils._pytree import tree_map
 
+from butfor.oracle.program.lowering import blocks
 from butfor.oracle.program.lowering.facts import Index, Rows, row_width
 from butfor.oracle.program.lowering.operations import done
 from butfor.oracle.program.steps import Concat, Gather, Pick, Space, Value, made
@@ -57,7 +58,19 @@ def move(facts: Facts, operation: Operation) -> None:
         lambda one: ids[one.number] if isinstance(one, Ref) else one, (operation.args, operation.kwargs)
     )
     for number, grid in zip(operation.outputs, done(operation, args, kwargs), strict=True):
-        facts.known[number] = moved(facts, grid, values, first.space)
+        gone = None if grid.numel() else _none_kept(facts, grid, first)
+        facts.known[number] = gone or moved(facts, grid, values, first.space)
+
+
+def _none_kept(facts: Facts, grid: Tensor, before: Rows) -> Rows | None:
+    """No row stays, such as those of a type that there are no nodes of; on another graph there may be some."""
+    without = [0 if axis == before.axis else size for axis, size in enumerate(before.shape)]
+    if not before.space.size or before.axis is None or list(grid.shape) != without:
+        return None
+    none = np.empty(0, np.int64)
+    if not blocks.notes_choice(facts, before.space, none):
+        facts.choose_by_place()
+    return _no_rows(grid, facts.part(before.space, none))
 
 
 def _rows_like(facts: Facts, ref: Ref, first: Rows) -> Rows:
@@ -69,7 +82,7 @@ def _rows_like(facts: Facts, ref: Ref, first: Rows) -> Rows:
         and tensor.dim() == len(first.shape)
         and tensor.shape[first.axis] == first.space.size
     ):
-        fact = Rows(facts.constant(tensor, first.space, first.axis), first.axis, tuple(tensor.shape))
+        fact = Rows(facts.constant(tensor, first.space, first.axis, ref), first.axis, tuple(tensor.shape))
     if not isinstance(fact, Rows) or not facts.are_the_same(fact.space, first.space):
         raise Untraceable("rows of different kinds put together")
     return fact
@@ -103,12 +116,8 @@ def _joined(facts: Facts, spaces: Sequence[Space | None]) -> Space:
     known = [space for space in spaces if space is not None]
     columns = np.concatenate([space.edges for space in known])
     nodes = np.concatenate([np.full(space.size, -1) if space.nodes is None else space.nodes for space in known])
-    if len(known) > 1 and all(space.matches(known[0]) for space in known):
-        # They may be stacked: then they become rows of the same space again.
-        rows = np.tile(np.arange(known[0].size), len(known))
-        return Space(len(columns), None if known[0].columns is None else columns, rows, nodes)
     space = facts.space_of(columns)
-    return space if space.columns is not None else replace(space, nodes=nodes)
+    return space if space.columns is not None else replace(space, nodes=nodes, blocks=blocks.joined(known))
 
 
 # Where numbers went.
@@ -194,7 +203,8 @@ class _Grid:
         """Several rows as one; the column that a number is from is the same in all rows."""
         value, column = self.picked(np.arange(self.starts[-1])), lines.column[0]
         choices, which = np.unique(lines.row, axis=1, return_inverse=True)
-        parts = [facts.part(self.space, choice) for choice in choices.T]
+        parts = [replace(facts.part(self.space, choice), part_of=None) for choice in choices.T]
+        blocks.note_side_by_side(facts, self.space, choices)
         if not all(facts.are_the_same(part, parts[0]) for part in parts):
             raise Untraceable("rows of different edges put together")
         gathered = [made(Gather([value], choice), parts[0], value.width) for choice in choices.T]
@@ -229,8 +239,9 @@ def _rows_kept(facts: Facts, given: _Grid) -> Rows | None:
             return Rows(given.picked(columns), axis, shape)
     if not plain:
         return None
-    facts.beyond.append("some rows chosen by where they stand")
     axis, rows, columns = plain[0]
+    if not blocks.notes_choice(facts, space, rows):
+        facts.choose_by_place()
     return Rows(made(Gather([given.picked(columns)], rows), facts.part(space, rows), len(columns)), axis, shape)
 
 
@@ -251,7 +262,7 @@ def _rows_divided(_: Facts, given: _Grid) -> Rows | None:
             rows = which.reshape(-1) * space.size + row[:, 0]
             together = made(Concat(parts), Space(len(parts) * space.size), column.shape[1])
             edges, nodes = (None if one is None else one[row[:, 0]] for one in (space.columns, space.nodes))
-            divided = Space(len(rows), edges, row[:, 0], nodes)
+            divided = Space(len(rows), edges, row[:, 0], nodes, blocks.divided(space, row[:, 0], which.reshape(-1)))
             return Rows(made(Gather([together], rows), divided, column.shape[1]), axis, given.shape)
     return None
 

@@ -81,6 +81,7 @@ class Lowering(Facts):
             raise Untraceable("numbers in half precision")
         for operation in self.trace.operations:
             self._follow(operation)
+        self.read(self.trace.output)
         found = self.known.get(self.trace.output)
         if not isinstance(found, Rows):
             raise Untraceable("an output that does not follow from the graph row by row")
@@ -88,6 +89,9 @@ class Lowering(Facts):
 
     def _follow(self, operation: Operation) -> None:
         """Find out what the outputs of an operation are."""
+        self.now = operation.outputs
+        for ref in operation.refs[operation.name == "copy" :]:  # a copy only writes into the first
+            self.read(ref.number)
         lost = [fact for ref in operation.refs if isinstance(fact := self.known.get(ref.number), Lost)]
         if lost and operation.name == "overlay":
             self.known[operation.outputs[0]] = lost[0]

@@ -1,0 +1,82 @@
+"""Runs of a model on graphs of other sizes: what it does differently there depends on more than edges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from butfor.edits.edits import pack
+from butfor.oracle.program.build import Run
+from butfor.oracle.program.recording import check_graph, with_every_type
+from butfor.oracle.program.trace import Untraceable
+from butfor.predict.batch import EditedBatch
+
+if TYPE_CHECKING:
+    from butfor.edits.edits import Edits
+    from butfor.graph.csr import Flow
+    from butfor.oracle.program.trace import Trace
+    from butfor.predict.predictor import Predictor
+
+__all__ = ["recorded_at_other_sizes"]
+
+# Up to so many edges are left out to see whether a model asks how many there are.
+FEWER = 4
+
+# What no run of the neighbourhood has a place for.
+NOWHERE = -1
+
+
+def recorded_at_other_sizes(predictor: Predictor, edits: Edits, max_numbers: int, lowered: bool) -> list[Trace]:
+    """The same model on two or three copies of a neighbourhood side by side, and on the whole graph.
+
+    Where only receptive fields are read, on one that reaches a hop further than the neighbourhood. Then without one
+    edge, without two and so on, because code may ask for a certain number of edges, which only an edit leads to.
+
+    ``lowered`` says that what these runs do by numbers that depend on sizes is to be found out (`Trace.placed`).
+
+    Raises:
+        Untraceable: the whole graph is too large for that.
+    """
+    graph, near = predictor.graph, edits.neighbourhood
+    count = 2
+    copies = EditedBatch.of([(edits, pack([()] * count))])
+    if copies.edge_index.shape[1] == edits.visible.sum():
+        # As many edges as there may be on one neighbourhood.
+        count = 3
+        copies = EditedBatch.of([(edits, pack([()] * count))])
+    copies = with_every_type(graph, copies, count)
+    if predictor.scope == "receptive-field":
+        assert near.hops is not None
+        larger = EditedBatch.receptive_field(graph.neighbourhood(near.targets, near.hops + 1, near.flow, rim=False))
+    else:
+        check_graph(graph, max_numbers)
+        larger = replace(EditedBatch.whole_graph(graph, [near.targets]), nodes=np.arange(graph.num_nodes))
+    traces = []
+    for batch in (copies, larger, *_with_fewer_edges(larger)):
+        run = Run.of(predictor, batch, np.arange(batch.edge_index.shape[1]))
+        if lowered:
+            _place(run, near.flow)
+        run.trace.values.clear()
+        traces.append(run.trace)
+    return traces
+
+
+def _place(run: Run, flow: Flow) -> None:
+    """Lower a run for what it says of places alone; where rows depend on more than their edges, nothing agrees."""
+    lowering, _ = run.lowering(flow)
+    try:
+        lowering.run()
+    except Untraceable as problem:
+        lowering.beyond.append(str(problem))
+    if lowering.beyond:
+        run.trace.placed[NOWHERE] = lowering.beyond
+    lowering.forget_values()
+
+
+def _with_fewer_edges(batch: EditedBatch) -> list[EditedBatch]:
+    """The same graph without one edge, without two and so on, each in both directions where it has both."""
+    _, edge = np.unique(np.sort(batch.edge_index, axis=0), axis=1, return_inverse=True)
+    kept = [np.flatnonzero(edge.reshape(-1) >= count) for count in range(1, FEWER + 1)]
+    return [replace(batch, edge_index=batch.edge_index[:, some], columns=batch.columns[some]) for some in kept]
