@@ -128,9 +128,9 @@ class PlainBounding:
         return Branches(
             order=order, costs=costs, cheapest=np.append(0.0, np.cumsum(np.sort(costs))[:size]), status=status,
             stack=np.zeros(len(order) + 1, np.int64), bounds=np.zeros(len(order) + 1),
-            gains=np.full((len(order), 3), -1.0), picked=np.zeros(size + 2, np.int64), live=np.zeros(rows, np.bool_), queue=np.zeros(rows, np.int64),
-            level_of=self.level_of, budget_of=self.budget_of, ready=self.ready, waiting=self.waiting,
-            counts=self.counts, stamps=self.stamps, begins=self.begins,
+            gains=np.full((len(order), 3), -1.0), picked=np.zeros(size + 2, np.int64), live=np.zeros(rows, np.bool_),
+            queue=np.zeros(rows, np.int64), level_of=self.level_of, budget_of=self.budget_of, ready=self.ready,
+            waiting=self.waiting, counts=self.counts, stamps=self.stamps, begins=self.begins,
             known=np.zeros((MOST_LEFT, NUM_KNOWN), np.int64), entered=np.full(size + 2, -1),
             prefixes=np.empty((MOST_PREFIXES, max(size - 1, 0)), np.int64),
             pointers=np.zeros(MOST_PREFIXES + 1, np.int64),
