@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from butfor.oracle.program.lowering.counting import distinct
+from butfor.oracle.program.lowering.facts import Index
 from butfor.oracle.program.steps import Space
 
 if TYPE_CHECKING:
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from butfor.oracle.program.lowering.counting import Counted
-    from butfor.oracle.program.lowering.facts import Facts, Index
+    from butfor.oracle.program.lowering.facts import Facts
+    from butfor.oracle.program.trace import Ref
 
 __all__ = [
-    "Relations", "are_in_blocks", "blocks_of", "divided", "in_order", "joined", "led_by", "note_side_by_side",
-    "notes_choice", "written",
+    "are_rows", "blocks_of", "divided", "in_order", "joined", "note_side_by_side", "notes_choice", "receivers_of",
+    "written",
 ]  # fmt: skip
 
 
@@ -108,8 +110,11 @@ def _parts(size: int, before: Space | None, new: Space, rows: NDArray[np.int64])
     return parts
 
 
-def are_in_blocks(facts: Facts, index: Index, space: Space) -> bool:
-    """Whether each number of an index is the row of that node in a space; to which blocks it leads is noted."""
+def are_rows(facts: Facts, index: Index, space: Space) -> bool:
+    """Whether each number of an index is the row of that node in a space, whichever edges there are.
+
+    To which blocks they lead is noted.
+    """
     counted = facts.counting.of(distinct(index.counting))
     if counted is None or space.nodes is None:
         return False
@@ -126,11 +131,14 @@ def are_in_blocks(facts: Facts, index: Index, space: Space) -> bool:
     return True
 
 
-def led_by(facts: Facts, index: Index, size: int) -> Space:
+def receivers_of(facts: Facts, ref: Ref, size: int) -> Space:
     """The space of so many rows that an index leads to: a block for each type that it has numbers of.
 
     Rows that nothing can lead to are no nodes.
     """
+    index = facts.fact(ref)
+    if not isinstance(index, Index):
+        return Space(size)
     counted = facts.counting.of(distinct(index.counting))
     if counted is None:
         return Space(size)
@@ -157,42 +165,3 @@ def _leads_to(facts: Facts, index: Index, blocks: dict[Counted, int]) -> dict[st
         some = facts.counting.of(torch.tensor(number)) or ()
         found.setdefault(facts.relations.name(end), set()).update((one.node_type, blocks[one]) for one in some)
     return {name: tuple(sorted(some)) for name, some in found.items()}
-
-
-class Relations:
-    """The relation of each edge column."""
-
-    def __init__(self) -> None:
-        self._names: list[str] = []
-        self._of = np.empty(0, np.int64)
-
-    def add(self, name: str, columns: NDArray[np.int64]) -> None:
-        """These columns are edges of a relation."""
-        many = int(columns.max(initial=-1)) + 1 - len(self._of)
-        self._of = np.concatenate([self._of, np.full(max(many, 0), -1)])
-        self._of[columns] = len(self._names)
-        self._names.append(name)
-
-    def of(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """A number for each relation; -1 where it is no edge."""
-        return np.where(columns < 0, -1, np.append(self._of, -1)[columns])
-
-    def ends_of(self, origin: NDArray[np.int64]) -> NDArray[np.int64]:
-        """A number for each end of each relation; -1 where it is no edge."""
-        relation = self.of(np.where(origin < 0, -1, origin // 2))
-        return np.where(relation < 0, -1, 2 * relation + origin % 2)
-
-    def name(self, end: int) -> str:
-        """The name of an end of a relation."""
-        return "no edge" if end < 0 else f"{self._names[end // 2]}, end {end % 2}"
-
-    def table(self, columns: NDArray[np.int64], rows: NDArray[np.float64]) -> dict[str, tuple[float, ...]] | None:
-        """The row that a table has for all edges of each relation; None where edges of one have different rows."""
-        relation = self.of(columns)
-        numbers, first, which = np.unique(relation, return_index=True, return_inverse=True)
-        if not np.array_equal(rows, rows[first][which.reshape(-1)]):
-            return None
-        return {
-            self.name(2 * int(n) if n >= 0 else -1): tuple(rows[i].tolist())
-            for n, i in zip(numbers, first, strict=True)
-        }

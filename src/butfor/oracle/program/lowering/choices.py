@@ -76,7 +76,7 @@ def _gather_rows(facts: Facts, operation: Operation, fact: Rows, found: Index | 
 
 def _check_numbers(facts: Facts, fact: Rows, found: Index) -> None:
     """Rows are chosen as edges and targets say only if the numbers are those of the nodes that the rows stand for."""
-    if not facts.are_rows(found, fact.space):
+    if not blocks.are_rows(facts, found, fact.space):
         facts.beyond.append("rows chosen by other numbers than those of their nodes")
 
 

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from butfor.oracle.program.lowering.blocks import Relations, are_in_blocks, led_by
 from butfor.oracle.program.lowering.counting import NO_NODES, Counted, Counting, at_least_one, distinct
 from butfor.oracle.program.lowering.ranges import Ranges
+from butfor.oracle.program.lowering.relations import Relations
 from butfor.oracle.program.steps import Gather, Space, Step, Value, made
 from butfor.oracle.program.trace import Ref, Untraceable
 
@@ -185,15 +185,6 @@ class Facts:
 
     def _counting_from_0(self, node_types: tuple[str, ...]) -> Tensor:
         return torch.tensor([self.counting.number(frozenset({Counted(kind)})) for kind in node_types])
-
-    def are_rows(self, index: Index, space: Space) -> bool:
-        """Whether each number of an index is the row of that node in a space, whichever edges there are."""
-        return are_in_blocks(self, index, space)
-
-    def receivers(self, index: Ref, size: int) -> Space:
-        """The space of so many rows that an index leads to; rows that nothing can lead to are no nodes."""
-        fact = self.fact(index)
-        return led_by(self, fact, size) if isinstance(fact, Index) else Space(size)
 
     # Arguments of operations.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from butfor.oracle.program.lowering.blocks import receivers_of
 from butfor.oracle.program.lowering.counting import distinct
 from butfor.oracle.program.lowering.facts import Index, Rows, columns_of, flat_rows, row_width
 from butfor.oracle.program.lowering.products import product
@@ -119,7 +120,7 @@ def reduce(facts: Facts, operation: Operation) -> None:
     value, origin = _messages(facts, source, dim, receiver, origin)
     edges = np.full(len(receiver), -1) if origin is None else origin
     start_value = float(empty.flat[0]) if empty.size and code != "prod" else 0.0
-    receivers = facts.receivers(given["index"], start.shape[dim])
+    receivers = receivers_of(facts, given["index"], start.shape[dim])
     reduction = Reduce(
         [value], "sum" if code == "prod" else code, receiver, np.arange(len(receiver)), edges, start_value,
         counts=operation.counts, against=_is_against(facts, given["index"]),
@@ -175,7 +176,7 @@ def count(facts: Facts, operation: Operation) -> None:
     facts.put(
         operation,
         step,
-        facts.receivers(operation.args[0], size),
+        receivers_of(facts, operation.args[0], size),
         0,
         fixed=_never_changes(facts, operation.args[0], origin),
     )
@@ -203,7 +204,7 @@ def softmax(facts: Facts, operation: Operation) -> None:
     value, space, width = fact.value, fact.space, fact.value.width
     size = given.get("num_nodes")
     size = int(receiver.max(initial=-1)) + 1 if size is None else int(size)
-    receivers = facts.receivers(index, size)
+    receivers = receivers_of(facts, index, size)
     entries = np.arange(space.size)
     against = _is_against(facts, index)
     highest = Value(receivers, width, step=Reduce([value], "shift", receiver, entries, origin, against=against))

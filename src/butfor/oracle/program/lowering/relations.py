@@ -1,0 +1,51 @@
+"""The relation that each edge column is of, and its name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Relations"]
+
+
+class Relations:
+    """The relation of each edge column."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._of = np.empty(0, np.int64)
+
+    def add(self, name: str, columns: NDArray[np.int64]) -> None:
+        """These columns are edges of a relation."""
+        many = int(columns.max(initial=-1)) + 1 - len(self._of)
+        self._of = np.concatenate([self._of, np.full(max(many, 0), -1)])
+        self._of[columns] = len(self._names)
+        self._names.append(name)
+
+    def of(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """A number for each relation; -1 where it is no edge."""
+        return np.where(columns < 0, -1, np.append(self._of, -1)[columns])
+
+    def ends_of(self, origin: NDArray[np.int64]) -> NDArray[np.int64]:
+        """A number for each end of each relation; -1 where it is no edge."""
+        relation = self.of(np.where(origin < 0, -1, origin // 2))
+        return np.where(relation < 0, -1, 2 * relation + origin % 2)
+
+    def name(self, end: int) -> str:
+        """The name of an end of a relation."""
+        return "no edge" if end < 0 else f"{self._names[end // 2]}, end {end % 2}"
+
+    def table(self, columns: NDArray[np.int64], rows: NDArray[np.float64]) -> dict[str, tuple[float, ...]] | None:
+        """The row that a table has for all edges of each relation; None where edges of one have different rows."""
+        relation = self.of(columns)
+        numbers, first, which = np.unique(relation, return_index=True, return_inverse=True)
+        if not np.array_equal(rows, rows[first][which.reshape(-1)]):
+            return None
+        return {
+            self.name(2 * int(n) if n >= 0 else -1): tuple(rows[i].tolist())
+            for n, i in zip(numbers, first, strict=True)
+        }
