@@ -50,8 +50,9 @@ intervals of a level do not depend on which branches came before. Where no edit 
 
 **The search** (`search.py`) covers the same sets as that of the package above, for the same reasons: a set is pruned
 with a branch by one of both bounds, handed over, or passed over because an edit of it is cut off, or because it costs
-too much. An edit is *cut off* if the target reads none of the rows that it deletes entries of; what it reads is found
-by following all rows back from it, but for entries that are deleted.
+too much. In which order edits are decided makes no difference to that; where the search begins again in another order,
+it covers all sets anew. An edit is *cut off* if the target reads none of the rows that it deletes entries of; what it
+reads is found by following all rows back from it, but for entries that are deleted.
 
 **Rounding** is as in the package above.
 
