@@ -38,7 +38,8 @@ def compile_kernels(kind: str) -> None:
         problem.ask([[0]])
         problem.gradient()
         problem.influence((), edits, 2)
-        problem.margin_bound((), edits, 2, 0.0)
+        # No bound is enough, so that those which are asked last are compiled too.
+        problem.margin_bound((), edits, 2, np.inf)
         sieve = problem.sieve(edits, 2, np.inf, 0.0)
         if sieve is not None:
             sieve.next(1)
