@@ -1,8 +1,8 @@
 """Plain intervals for sums, means and maxima where edits only delete: quick bounds, at every branch of a search.
 
 The bounds of the package above tell apart which edits are made at a node, and how many anywhere else. That makes them
-tight, and takes up to milliseconds for a branch. Here every number has one interval, a branch takes microseconds, and
-the tighter bounds are asked for only where they pay.
+tight, and takes up to tens of milliseconds for a branch. Here every number has one interval, a branch takes tens of
+microseconds, and the tighter bounds are asked for only where they pay.
 
 **The family.** Every edit is *made*, *excluded* or still *free*, and at most r of the free edits are made. Every number
 of the program gets an interval that contains it on all graphs of the family, row by row, in an order in which a row
