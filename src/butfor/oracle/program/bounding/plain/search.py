@@ -18,8 +18,8 @@ from butfor.oracle.program.bounding.plain.rows import compute
 from butfor.oracle.program.kernels.flat import called, jit, kernel
 
 __all__ = [
-    "ANSWER", "ASKED_COST", "ASKS", "CANDIDATES", "DEPTH", "DONE", "LEARNS_FROM", "LEFT", "OPEN", "PREFIXES", "PRUNED",
-    "SPENT", "Branches", "search",
+    "ANSWER", "ASKED_COST", "ASKS", "CANDIDATES", "DEPTH", "DONE", "LEARNS_FROM", "LEFT", "LOOKED_AT", "OPEN",
+    "PREFIXES", "PRUNED", "SPENT", "Branches", "search",
 ]  # fmt: skip
 
 # How far scores in single precision may be off, relative to the largest score: generous, but not proved.
@@ -29,12 +29,13 @@ ROUNDING = 1e-4
 # prefixes and candidates are handed over, and what bounds have cost, in evaluations; whether a tighter bound is asked
 # for, of how many edits, what it said, and what it cost; the clock; the work and number of all bounds so far; whether
 # it is marked what the target still reads; how many edits are decided; whether it is learnt which comes next, and after
-# how many bounds that begins.
+# how many bounds that begins; how many edits were looked at again, and which was the last; whether the search was
+# interrupted where this branch was bounded, and is not pruned; and work that is not yet among what bounds have cost.
 (
     DEPTH, IS_NEW, DONE, PREFIXES, CANDIDATES, SPENT, ASKS, LEFT, ANSWER, ASKED_COST, CLOCK, WORK, BOUNDED, LIVE,
-    DECIDED, LEARNS, LEARNS_FROM,
-) = range(17)  # fmt: skip
-NUM_NUMBERS = 17
+    DECIDED, LEARNS, LEARNS_FROM, LOOKS, LOOKED_AT, IS_OPEN, UNPAID,
+) = range(21)  # fmt: skip
+NUM_NUMBERS = 21
 
 # What a tighter bound may say.
 NOTHING, PRUNED, OPEN = range(3)
@@ -48,7 +49,10 @@ TO_SEE, TO_SEE_AGAIN = 3, 256
 
 # Where an order is learnt: with fewer decisions than these, so many edits are looked at again before one is chosen. A
 # gain counts at least as this, so that what is known of the other side still counts.
-NEAR_ROOT, AT_ROOT, SMALL = 8, 8, 1e-6
+NEAR_ROOT, LOOKS_NEAR_ROOT, SMALL = 8, 8, 1e-6
+
+# No edit was chosen, because bounds have cost enough.
+INTERRUPTED = -2
 
 # What is known of tighter bounds, for each number of edits that are left: how many were asked for, how many pruned,
 # what they cost; what it cost to search branches that were left open, and how many these are; branches so far.
@@ -173,10 +177,14 @@ def _margin(p: Any, room: Any, level: int, differences: int, every: bool) -> flo
 
 
 @called
-def _bounded(p: Any, room: Any, b: Any, left: int, differences: int, every: bool) -> float:
-    """A lower bound of the margin of this branch with so many edits left."""
-    level = b.level_of[min(left, len(b.level_of) - 1)]
+def _bounded(p: Any, room: Any, b: Any, left: int, differences: int, every: bool, price: int) -> float:
+    """A lower bound of the margin of this branch with so many edits left; its price, and its work, are counted."""
+    numbers = b.numbers
+    level, before = b.level_of[min(left, len(b.level_of) - 1)], numbers[WORK]
     _bring_up_to_date(p, room, b, level)
+    numbers[UNPAID] += numbers[WORK] - before
+    numbers[SPENT] += price + numbers[UNPAID] // NUMBERS_PER_EVALUATION
+    numbers[UNPAID] %= NUMBERS_PER_EVALUATION
     return _margin(p, room, level, differences, every)
 
 
@@ -236,8 +244,10 @@ def _may_follow(p: Any, b: Any, k: int, room: float) -> bool:
 
 
 @called
-def _follow(p: Any, room: Any, b: Any, left: int, afford: float, needed: float, differences: int, every: bool) -> int:
-    """The place of the edit to decide next; -1 if there is none.
+def _follow(
+    p: Any, room: Any, b: Any, left: int, afford: float, needed: float, differences: int, every: bool, most: int
+) -> int:
+    """The place of the edit to decide next; -1 if there is none, `INTERRUPTED` if it takes too long to find out.
 
     If only one more edit may be made, all that may be are handed over as candidates instead.
     """
@@ -245,7 +255,7 @@ def _follow(p: Any, room: Any, b: Any, left: int, afford: float, needed: float, 
         _mark_live(p, b)
         b.numbers[LIVE] = 1
     if left > 1 and b.numbers[LEARNS]:
-        return _most_telling(p, room, b, left, afford, needed, differences, every)
+        return _most_telling(p, room, b, left, afford, needed, differences, every, most)
     for k in range(len(b.order)):
         if _may_follow(p, b, k, afford):
             if left > 1:
@@ -258,33 +268,31 @@ def _follow(p: Any, room: Any, b: Any, left: int, afford: float, needed: float, 
 
 @called
 def _most_telling(
-    p: Any, room: Any, b: Any, left: int, afford: float, needed: float, differences: int, every: bool
+    p: Any, room: Any, b: Any, left: int, afford: float, needed: float, differences: int, every: bool, most: int
 ) -> int:
     """The edit that is likely to raise the bound most, both if it is made and if it is excluded.
 
     What an edit is likely to do is what it did before. Those of which nothing is known are looked at, and near the
-    root, where a choice matters most, the best ones again.
+    root, where a choice matters most, the best ones again; which may be interrupted.
     """
-    chosen, best, looks = -1, -1.0, AT_ROOT if b.numbers[DECIDED] < NEAR_ROOT else 0
+    numbers, looks = b.numbers, LOOKS_NEAR_ROOT if b.numbers[DECIDED] < NEAR_ROOT else 0
     for k in range(len(b.order)):
-        if not _may_follow(p, b, k, afford):
-            continue
-        if b.gains[k, MADE] < 0.0:
+        if b.gains[k, MADE] < 0.0 and _may_follow(p, b, k, afford):
+            if numbers[SPENT] >= most:
+                return INTERRUPTED
             _look(p, room, b, k, left, needed, differences, every)
-        if _score(b, k) > best:
-            chosen, best = k, _score(b, k)
-    for _ in range(looks):
-        if chosen < 0:
-            break
-        before = chosen
-        _look(p, room, b, chosen, left, needed, differences, every)
-        best = -1.0
+    while True:
+        chosen, best = -1, -1.0
         for k in range(len(b.order)):
             if _may_follow(p, b, k, afford) and _score(b, k) > best:
                 chosen, best = k, _score(b, k)
-        if chosen == before:
-            break
-    return chosen
+        if chosen < 0 or numbers[LOOKS] >= looks or chosen == numbers[LOOKED_AT]:
+            numbers[LOOKS], numbers[LOOKED_AT] = 0, -1
+            return chosen
+        if numbers[SPENT] >= most:
+            return INTERRUPTED
+        _look(p, room, b, chosen, left, needed, differences, every)
+        numbers[LOOKS], numbers[LOOKED_AT] = numbers[LOOKS] + 1, chosen
 
 
 @kernel
@@ -298,7 +306,7 @@ def _look(p: Any, room: Any, b: Any, k: int, left: int, needed: float, differenc
     e, before = b.order[k], b.bounds[b.numbers[DECIDED]]
     for status in (MADE, KEPT):
         b.status[e] = status
-        bound = _bounded(p, room, b, left - (status == MADE), differences, every)
+        bound = _bounded(p, room, b, left - (status == MADE), differences, every, 1)
         b.gains[k, status] = _gain(before, bound, needed)
     b.status[e] = FREE
 
@@ -409,8 +417,7 @@ def search(
     """
     numbers = b.numbers
     if most == 0:
-        return _bounded(p, room, b, size, differences, every)
-    before, bounded, spent = numbers[WORK], 0, numbers[SPENT]
+        return _bounded(p, room, b, size, differences, every, 1)
     while not numbers[DONE]:
         if not numbers[LEARNS] and numbers[BOUNDED] >= numbers[LEARNS_FROM] and numbers[ANSWER] == NOTHING:
             _begin_again(b)
@@ -418,23 +425,23 @@ def search(
         left = size - depth
         if numbers[ANSWER] != NOTHING:
             pruned = _take_answer(b, left)
+        elif numbers[IS_OPEN]:
+            pruned, numbers[IS_OPEN] = False, 0
         else:
             full = numbers[CANDIDATES] + len(b.order) + 1 > len(b.candidates)
             full |= numbers[SPENT] >= most or numbers[PREFIXES] + 2 >= len(b.prefixes)
             if full:
                 return 0.0
-            bound = _bounded(p, room, b, left, differences, every)
+            bound = _bounded(p, room, b, left, differences, every, 1)
             pruned = bound > needed
             _learn(b, bound, needed)
             b.bounds[numbers[DECIDED]] = bound
-            bounded += 1
             numbers[BOUNDED] += 1
             if numbers[IS_NEW]:
-                if depth and not _bounded(p, room, b, 0, differences, every) > needed:
+                if depth and not _bounded(p, room, b, 0, differences, every, 0) > needed:
                     _put_candidate(b, b.picked[depth - 1])
                     _hand_over(b, depth - 1)
                 numbers[IS_NEW] = 0
-            numbers[SPENT] = spent + bounded + (numbers[WORK] - before) // NUMBERS_PER_EVALUATION
             if not pruned and left > 1 and numbers[BOUNDED] >= asks_from and _tighter_pays(b, left):
                 numbers[ASKS], numbers[LEFT] = 1, left
                 return 0.0
@@ -446,7 +453,10 @@ def search(
             for k in range(numbers[DECIDED]):
                 cost += b.costs[b.stack[k]] if b.status[b.order[b.stack[k]]] == MADE else 0.0
             afford = limit - cost - b.cheapest[left - 1]
-            chosen = _follow(p, room, b, left, afford, needed, differences, every)
+            chosen = _follow(p, room, b, left, afford, needed, differences, every, most)
+        if chosen == INTERRUPTED:
+            numbers[IS_OPEN] = 1
+            return 0.0
         if chosen >= 0:
             _make(b, chosen)
         else:

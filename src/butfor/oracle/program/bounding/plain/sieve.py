@@ -114,7 +114,14 @@ class PlainBounding:
 
     def begin(self, order: NDArray[np.int64], costs: NDArray[np.float64], size: int) -> Branches:
         """Free these edits, and exclude all others."""
-        from butfor.oracle.program.bounding.plain.search import CLOCK, IS_NEW, NUM_KNOWN, NUM_NUMBERS, Branches
+        from butfor.oracle.program.bounding.plain.search import (
+            CLOCK,
+            IS_NEW,
+            LOOKED_AT,
+            NUM_KNOWN,
+            NUM_NUMBERS,
+            Branches,
+        )
 
         status = np.full(self.num_edits, KEPT, np.int8)
         status[order] = FREE
@@ -123,7 +130,7 @@ class PlainBounding:
         self.ready &= (self.room.status[:, others] == KEPT).all(axis=1)
         numbers = np.zeros(NUM_NUMBERS, np.int64)
         self.clock += 1 << 40
-        numbers[[CLOCK, IS_NEW]] = self.clock, 1
+        numbers[[CLOCK, IS_NEW, LOOKED_AT]] = self.clock, 1, -1
         rows = len(self.tables.step_of)
         return Branches(
             order=order, costs=costs, cheapest=np.append(0.0, np.cumsum(np.sort(costs))[:size]), status=status,
