@@ -35,6 +35,16 @@ class Relations:
         relation = self.of(np.where(origin < 0, -1, origin // 2))
         return np.where(relation < 0, -1, 2 * relation + origin % 2)
 
+    def made_of(self, origin: NDArray[np.int64]) -> dict[str, tuple[tuple[int, ...], ...]]:
+        """Which ends of each relation an index has, how often each edge: in each line of it, where it has lines."""
+        lines = origin.reshape(-1, origin.shape[-1]) if 1 < origin.ndim and len(origin) <= 2 else origin.reshape(1, -1)
+        found: dict[str, set[tuple[int, ...]]] = {}
+        for number, line in enumerate(lines):
+            ends, times = np.unique(line[line >= 0], return_counts=True)
+            for end, often in np.unique(np.stack([self.ends_of(ends), times]), axis=1).T.tolist():
+                found.setdefault(self.name(end).partition(", end ")[0], set()).add((number, end % 2, often))
+        return {name: tuple(sorted(some)) for name, some in found.items()}
+
     def name(self, end: int) -> str:
         """The name of an end of a relation."""
         return "no edge" if end < 0 else f"{self._names[end // 2]}, end {end % 2}"
