@@ -37,7 +37,7 @@ class Relations:
 
     def made_of(self, origin: NDArray[np.int64]) -> dict[str, tuple[tuple[int, ...], ...]]:
         """Which ends of each relation an index has, how often each edge: in each line of it, where it has lines."""
-        lines = origin.reshape(-1, origin.shape[-1]) if 1 < origin.ndim and len(origin) <= 2 else origin.reshape(1, -1)
+        lines = origin.reshape(-1, origin.shape[-1]) if origin.ndim > 1 and len(origin) <= 2 else origin.reshape(1, -1)
         found: dict[str, set[tuple[int, ...]]] = {}
         for number, line in enumerate(lines):
             ends, times = np.unique(line[line >= 0], return_counts=True)
