@@ -91,9 +91,13 @@ def _with_fewer_edges(graph: Graph, batch: EditedBatch) -> list[EditedBatch]:
 
 
 def _rank_within(relation: NDArray[np.int64], edge: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many other edges of its relation come before each."""
+    """How many other edges of its relation come before each; the last stays, since layers do less where there is none.
+
+    What a model does then is compared before anything is claimed (`Edits.sets_of_each_relation`).
+    """
     rank = np.empty(len(edge), dtype=np.int64)
     for number in np.unique(relation):
         mine = np.flatnonzero(relation == number)
         rank[mine] = np.unique(edge[mine], return_inverse=True)[1].reshape(-1)
+        rank[mine[rank[mine] == rank[mine].max()]] = FEWER
     return rank

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ __all__ = ["Operation", "Ref", "Trace", "Untraceable", "refs", "without_size"]
 # A constant without numbers, which may be any other where there are more rows.
 NOTHING = "nothing"
 
-# How many numbers of a large constant are compared.
+# Of constants with more numbers than that, a digest is compared.
 SEVERAL = 4096
 
 
@@ -198,11 +199,16 @@ def without_size(tensor: Tensor) -> Any:
         return "counting"
     rows = tensor.detach().reshape(len(tensor), -1)
     if bool((rows == rows[:1]).all()):
-        return tuple(rows[0, :SEVERAL].tolist())
+        return _numbers(rows[0])
     # Parameters are themselves in every run; of what else is large, its size counts.
-    return (
-        tensor.data_ptr() if isinstance(tensor, torch.nn.Parameter) else (tuple(tensor.shape), flat[:SEVERAL].tolist())
-    )
+    return tensor.data_ptr() if isinstance(tensor, torch.nn.Parameter) else (tuple(tensor.shape), _numbers(flat))
+
+
+def _numbers(flat: Tensor) -> Any:
+    """These numbers as something to compare."""
+    if len(flat) <= SEVERAL:
+        return tuple(flat.tolist())
+    return sha256(flat.cpu().contiguous().view(torch.uint8).numpy().tobytes()).hexdigest()
 
 
 def refs(arguments: Any) -> list[Ref]:
