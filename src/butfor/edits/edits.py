@@ -232,6 +232,23 @@ class Edits:
         largest = min(int((np.cumsum(np.sort(self.costs)) < cost).sum()), most, len(order))
         return [np.sort(order[:size]) for size in range(1, largest + 1)]
 
+    def sets_of_each_relation(self, cost: float, most: int) -> list[NDArray[np.int64]]:
+        """Sets of edits of one relation's edges, of each size up to ``most``, all but one and all, that cost less.
+
+        By how many edges of a relation are left, a model may decide what it does.
+        """
+        if self.graph.types is None:
+            return []
+        allowed = len(self) if self.max_edits is None else self.max_edits
+        found = []
+        for edges in (self.deleted, self.added):
+            for number in np.unique(edges.relation):
+                order = np.random.default_rng(2).permutation(np.unique(edges.edit[edges.relation == number]))
+                sizes = {*range(1, most + 1), len(order) - 1, len(order)}
+                sets = [np.sort(order[:size]) for size in sorted(sizes) if 0 < size <= min(len(order), allowed)]
+                found += [some for some in sets if self.costs[some].sum() < cost]
+        return found
+
     def records(self, chosen: EditSet) -> tuple[Edit, ...]:
         """What these edits do, in the graph's own node numbers, in order."""
         mine = np.zeros(len(self), dtype=bool)

@@ -121,12 +121,14 @@ class Problem:
 
         They would reveal a neighbourhood that is too small, or a size that matters. None, where the code shows that
         sizes play no part; and sets of each size only of the whole graph, since what is local at any size
-        (`Oracle.proves_locality`) was recorded without some edges, too.
+        (`Oracle.proves_locality`) was recorded without some edges, too. Of each relation, which may have few edges, in
+        any case.
         """
         if self.does_the_same_everywhere:
             return []
         each = () if self.is_local else self.edits.sets_of_each_size(cost, MOST_SIZES)
-        return [*self.edits.sample_sets(), *each]
+        of_relations = self.edits.sets_of_each_relation(cost, MOST_SIZES)
+        return [*self.edits.sample_sets(), *each, *of_relations]
 
     @property
     def target(self) -> tuple[int, ...]:

@@ -195,9 +195,7 @@ class ProgramOracle(ExtendingOracle):
             return True
         if not any(other.sizes_differ(trace) for other in self._references):
             try:
-                self._references.extend(
-                    recorded_at_other_sizes(self.general.predictor, edits, self.max_numbers, bool(trace.placed))
-                )
+                self._references.extend(recorded_at_other_sizes(self.general.predictor, edits, self.max_numbers))
             except Untraceable:
                 return False
         return any(trace.sizes_differ(other) for other in self._references) and not any(

@@ -14,8 +14,11 @@ from butfor.oracle.program.trace import Untraceable
 from butfor.predict.batch import EditedBatch
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from butfor.edits.edits import Edits
     from butfor.graph.csr import Flow
+    from butfor.graph.graph import Graph
     from butfor.oracle.program.trace import Trace
     from butfor.predict.predictor import Predictor
 
@@ -28,13 +31,14 @@ FEWER = 4
 NOWHERE = -1
 
 
-def recorded_at_other_sizes(predictor: Predictor, edits: Edits, max_numbers: int, lowered: bool) -> list[Trace]:
+def recorded_at_other_sizes(predictor: Predictor, edits: Edits, max_numbers: int) -> list[Trace]:
     """The same model on two or three copies of a neighbourhood side by side, and on the whole graph.
 
     Where only receptive fields are read, on one that reaches a hop further than the neighbourhood. Then without one
-    edge, without two and so on, because code may ask for a certain number of edges, which only an edit leads to.
+    edge, without two and so on, because code may ask for a certain number of edges, which only an edit leads to; of
+    all edges, and of those of each relation.
 
-    ``lowered`` says that what these runs do by numbers that depend on sizes is to be found out (`Trace.placed`).
+    Each run is lowered: a slice that keeps all rows of a neighbourhood may keep a few of the whole graph's.
 
     Raises:
         Untraceable: the whole graph is too large for that.
@@ -54,11 +58,9 @@ def recorded_at_other_sizes(predictor: Predictor, edits: Edits, max_numbers: int
         check_graph(graph, max_numbers)
         larger = replace(EditedBatch.whole_graph(graph, [near.targets]), nodes=np.arange(graph.num_nodes))
     traces = []
-    for batch in (copies, larger, *_with_fewer_edges(larger)):
+    for batch in (copies, larger, *_with_fewer_edges(graph, larger)):
         run = Run.of(predictor, batch, np.arange(batch.edge_index.shape[1]))
-        if lowered:
-            _place(run, near.flow)
-        run.trace.values.clear()
+        _place(run, near.flow)
         traces.append(run.trace)
     return traces
 
@@ -75,8 +77,27 @@ def _place(run: Run, flow: Flow) -> None:
     lowering.forget_values()
 
 
-def _with_fewer_edges(batch: EditedBatch) -> list[EditedBatch]:
-    """The same graph without one edge, without two and so on, each in both directions where it has both."""
+def _with_fewer_edges(graph: Graph, batch: EditedBatch) -> list[EditedBatch]:
+    """The same graph without one edge, without two and so on, each in both directions where it has both.
+
+    Then without so many of each relation.
+    """
     _, edge = np.unique(np.sort(batch.edge_index, axis=0), axis=1, return_inverse=True)
-    kept = [np.flatnonzero(edge.reshape(-1) >= count) for count in range(1, FEWER + 1)]
+    ranks = [edge.reshape(-1)]
+    if graph.types is not None and len(graph.types.relations) > 1:
+        ranks.append(_rank_within(graph.types.relations_of(batch.columns), ranks[0]))
+    kept = [np.flatnonzero(rank >= count) for rank in ranks for count in range(1, FEWER + 1)]
     return [replace(batch, edge_index=batch.edge_index[:, some], columns=batch.columns[some]) for some in kept]
+
+
+def _rank_within(relation: NDArray[np.int64], edge: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many other edges of its relation come before each; the last stays, since layers do less where there is none.
+
+    What a model does then is compared before anything is claimed (`Edits.sets_of_each_relation`).
+    """
+    rank = np.empty(len(edge), dtype=np.int64)
+    for number in np.unique(relation):
+        mine = np.flatnonzero(relation == number)
+        rank[mine] = np.unique(edge[mine], return_inverse=True)[1].reshape(-1)
+        rank[mine[rank[mine] == rank[mine].max()]] = FEWER
+    return rank

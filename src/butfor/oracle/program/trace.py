@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ __all__ = ["Operation", "Ref", "Trace", "Untraceable", "refs", "without_size"]
 # A constant without numbers, which may be any other where there are more rows.
 NOTHING = "nothing"
 
-# How many numbers of a large constant are compared.
+# Of constants with more numbers than that, a digest is compared.
 SEVERAL = 4096
 
 
@@ -71,6 +72,7 @@ class Trace:
         empty: the numbers of tensors that nothing has been written into.
         placed: what the lowering found to be done by numbers that depend on sizes, in terms that do not
             (`lowering/blocks.py`): by the number of what an operation computes, or of a constant.
+        made: what the lowering found a row to be made of, or an index: by its number.
     """
 
     operations: list[Operation] = field(default_factory=list)
@@ -82,6 +84,7 @@ class Trace:
     constants: dict[int, Any] = field(default_factory=dict)
     empty: set[int] = field(default_factory=set)
     placed: dict[int, list[Any]] = field(default_factory=dict)
+    made: dict[int, Any] = field(default_factory=dict)
 
     def sizes_differ(self, other: Trace) -> bool:
         """Whether all inputs are of other sizes in another run."""
@@ -102,6 +105,8 @@ class Trace:
             if one.name != two.name or mine.plain(one, places) != theirs.plain(two, places):
                 return f"the operation {one.name}, whose arguments depend on the size of the graph"
         for here, there in zip(mine.numbers, theirs.numbers, strict=True):
+            if here in self.made and there in other.made and not _same(self.made[here], other.made[there]):
+                return "rows or edges that are made of something else on another graph"
             if not mine.reads(here) or (mine.is_placed(here) and theirs.is_placed(there)):
                 continue
             first, second = self.constants.get(here, NOTHING), other.constants.get(there, NOTHING)
@@ -150,16 +155,17 @@ class _Compared:
 
 
 def _agree(one: dict[Any, list[Any]], other: dict[Any, list[Any]]) -> bool:
-    """Whether two runs do the same; of relations, whether those do that both have edges of."""
-
-    def same(first: Any, second: Any) -> bool:
-        if isinstance(first, dict) and isinstance(second, dict):
-            return all(first[key] == second[key] for key in first.keys() & second.keys())
-        return bool(first == second)
-
+    """Whether two runs do the same by numbers that depend on sizes."""
     return one.keys() == other.keys() and all(
-        len(what) == len(other[key]) and all(map(same, what, other[key])) for key, what in one.items()
+        len(what) == len(other[key]) and all(map(_same, what, other[key])) for key, what in one.items()
     )
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two notes are the same; of relations, whether those are that both runs have edges of."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return all(one[key] == other[key] for key in one.keys() & other.keys())
+    return bool(one == other)
 
 
 # Operations whose whole numbers say where rows begin and end; those of the others in lists are sizes.
@@ -193,11 +199,16 @@ def without_size(tensor: Tensor) -> Any:
         return "counting"
     rows = tensor.detach().reshape(len(tensor), -1)
     if bool((rows == rows[:1]).all()):
-        return tuple(rows[0, :SEVERAL].tolist())
+        return _numbers(rows[0])
     # Parameters are themselves in every run; of what else is large, its size counts.
-    return (
-        tensor.data_ptr() if isinstance(tensor, torch.nn.Parameter) else (tuple(tensor.shape), flat[:SEVERAL].tolist())
-    )
+    return tensor.data_ptr() if isinstance(tensor, torch.nn.Parameter) else (tuple(tensor.shape), _numbers(flat))
+
+
+def _numbers(flat: Tensor) -> Any:
+    """These numbers as something to compare."""
+    if len(flat) <= SEVERAL:
+        return tuple(flat.tolist())
+    return sha256(flat.cpu().contiguous().view(torch.uint8).numpy().tobytes()).hexdigest()
 
 
 def refs(arguments: Any) -> list[Ref]:

@@ -119,7 +119,7 @@ def _move_by_constant(facts: Facts, operation: Operation, fact: Rows, axis: int,
     grid = numbered(fact)
     args = (None,) * axis + (index,)
     picked = grid.index_select(axis, index) if operation.name == "index_select" else torch.ops.aten.index(grid, args)
-    facts.known[operation.outputs[0]] = moved(facts, picked, [fact.value], fact.space)
+    facts.known[operation.outputs[0]] = moved(facts, picked, [fact.value], fact.space, operation.outputs[0])
 
 
 # Writing.
@@ -130,6 +130,8 @@ def index_put(facts: Facts, operation: Operation) -> None:
     into, where, values, *more = operation.args
     fact, condition = facts.fact(into), facts.fact(where[0])
     if all(facts.tensor(ref).numel() == 0 for ref in refs((where, values))):
+        if condition is None:
+            facts.beyond.append("some rows chosen by where they stand")  # on another graph there may be some
         if fact is not None:
             facts.known[operation.outputs[0]] = fact
         return

@@ -292,6 +292,9 @@ def _spread(facts: Facts, fact: Rows, space: Space, axis: int | None) -> Value:
         raise Untraceable("values of different rows combined")
     if space.size == 1:
         return fact.value
+    if fact.space.nodes is not None:
+        # The only node there is of a type, which on another graph is one of many.
+        facts.beyond.append("rows of different nodes combined")
     return made(Gather([fact.value], np.zeros(space.size, dtype=np.int64)), space, fact.value.width)
 
 

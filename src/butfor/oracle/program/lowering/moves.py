@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -59,7 +59,7 @@ def move(facts: Facts, operation: Operation) -> None:
     )
     for number, grid in zip(operation.outputs, done(operation, args, kwargs), strict=True):
         gone = None if grid.numel() else _none_kept(facts, grid, first)
-        facts.known[number] = gone or moved(facts, grid, values, first.space)
+        facts.known[number] = gone or moved(facts, grid, values, first.space, number)
 
 
 def _none_kept(facts: Facts, grid: Tensor, before: Rows) -> Rows | None:
@@ -132,8 +132,8 @@ def numbered(fact: Rows, start: int = 0) -> Tensor:
     return (row + own).movedim(0, fact.axis)
 
 
-def moved(facts: Facts, grid: Tensor, values: list[Value], space: Space) -> Rows:
-    """The value whose numbers stand where the grid says.
+def moved(facts: Facts, grid: Tensor, values: list[Value], space: Space, number: int) -> Rows:
+    """The value with that number, whose numbers stand where the grid says.
 
     Raises:
         Untraceable: nothing that has a row for each row of a space.
@@ -144,6 +144,7 @@ def moved(facts: Facts, grid: Tensor, values: list[Value], space: Space) -> Rows
     for way in (_parts_joined, _rows_kept, _only_row, _rows_divided, _rows_joined):
         found = way(facts, given)
         if found is not None:
+            facts.trace.made[number] = given.columns_along(found.axis)
             return found
     raise Untraceable("rows mixed with other axes")
 
@@ -190,6 +191,13 @@ class _Grid:
             _Lines(axis, *_rows_and_columns(grid.movedim(axis, 0).reshape(shape[axis], row_width(grid, axis))))
             for axis in range(grid.dim() if grid.numel() else 0)
         ]
+
+    def columns_along(self, axis: int | None) -> Any:
+        """The columns that rows are made of, in terms that do not depend on how many rows there are."""
+        if axis is None or not self.grid.numel():
+            return _rows_and_columns(self.grid)[1].tobytes()
+        column = self.lines[axis].column
+        return column[0].tobytes() if _same(column) else np.unique(column, axis=0).tobytes()
 
     def picked(self, columns: NDArray[np.int64]) -> Value:
         """These columns of each row."""

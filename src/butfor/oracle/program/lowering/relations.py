@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,6 +34,20 @@ class Relations:
         """A number for each end of each relation; -1 where it is no edge."""
         relation = self.of(np.where(origin < 0, -1, origin // 2))
         return np.where(relation < 0, -1, 2 * relation + origin % 2)
+
+    def made_of(self, origin: NDArray[np.int64]) -> dict[str, tuple[Any, ...]]:
+        """Which ends of each relation an index has, and how often each edge: in both lines, where these differ."""
+        both = origin.reshape(2, -1) if origin.ndim > 1 and len(origin) == 2 else origin.reshape(1, -1)
+        found: dict[str, list[tuple[tuple[int, int], ...]]] = {}
+        for line in both:
+            ends, times = np.unique(line[line >= 0], return_counts=True)
+            relation, what = self.ends_of(ends) // 2, np.stack([ends % 2, times], axis=1)
+            for number in np.unique(relation):
+                some = np.unique(what[relation == number], axis=0)
+                name = self.name(2 * int(number)).partition(", end ")[0]
+                found.setdefault(name, []).append(tuple((int(end), int(often)) for end, often in some))
+        # Two edges in a column are two lines as well, which do not differ.
+        return {name: tuple(dict.fromkeys(lines)) for name, lines in found.items()}
 
     def name(self, end: int) -> str:
         """The name of an end of a relation."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from butfor.oracle.program.lowering import arithmetic, choices, indices, moves, reductions
-from butfor.oracle.program.lowering.facts import Facts, Lost, Rows
+from butfor.oracle.program.lowering.counting import distinct
+from butfor.oracle.program.lowering.facts import Facts, Index, Lost, Rows
 from butfor.oracle.program.lowering.operations import (
     BINARY,
     CHOICES,
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
 __all__ = ["Lowering"]
 
 
-def _nothing(_: Facts, __: Operation) -> None:
-    """What comes out is a constant."""
+def _fresh(facts: Facts, operation: Operation) -> None:
+    """What comes out is a constant, unless it is filled with what a row has."""
+    if any(facts.fact(ref) is not None for ref in operation.refs[1:]):
+        raise Untraceable(f"the operation {operation.name}")
 
 
 # What is done where an argument has rows, by the name of the operation.
@@ -50,7 +53,7 @@ ON_ROWS: dict[str, Follow] = {
     **dict.fromkeys(("max", "min"), reductions.extreme),
     **dict.fromkeys(REDUCTIONS, reductions.reduce),
     "edge_softmax": reductions.softmax,
-    **dict.fromkeys(FRESH, _nothing),
+    **dict.fromkeys(FRESH, _fresh),
 }
 
 # What is done where none has, but one is an index.
@@ -63,7 +66,7 @@ ON_INDICES: dict[str, Follow] = {
     "scatter": indices.mark_labels,
     "bincount": reductions.count,
     **dict.fromkeys(QUESTIONS, indices.ask),
-    **dict.fromkeys(FRESH, _nothing),
+    **dict.fromkeys(FRESH, _fresh),
 }
 
 
@@ -106,6 +109,16 @@ class Lowering(Facts):
             if operation.name not in ON_INDICES:
                 raise Untraceable(f"the operation {operation.name} on the edges")
             ON_INDICES[operation.name](self, operation)
+        for number in operation.outputs:
+            self._note(number)
+
+    def _note(self, number: int) -> None:
+        """Note what a row is made of, or an index, in terms that do not depend on sizes; columns are noted by moves."""
+        fact = self.known.get(number)
+        if isinstance(fact, Rows) and 0 not in fact.shape:
+            self.trace.made[number] = (tuple(fact.inner), self.trace.made.get(number))
+        elif isinstance(fact, Index) and fact.origin.numel():
+            self.trace.made[number] = self.relations.made_of(distinct(fact.origin).numpy())
 
     def _follow_rows(self, operation: Operation) -> None:
         name = operation.name
