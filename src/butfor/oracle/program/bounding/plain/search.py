@@ -313,9 +313,9 @@ def _look(p: Any, room: Any, b: Any, k: int, left: int, needed: float, differenc
 
 @kernel
 def _gain(before: float, bound: float, needed: float) -> float:
-    """How much a bound has risen, as far as that is of use."""
+    """How much a bound has risen, as far as that is of use; never negative, which means that nothing is known."""
     gain = min(bound, needed) - before
-    return gain if np.isfinite(gain) else 0.0
+    return gain if np.isfinite(gain) and gain > 0.0 else 0.0
 
 
 @kernel
