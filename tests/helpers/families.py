@@ -126,7 +126,7 @@ def sifted(
 
     def begin() -> Sieve:
         if isinstance(bounding, PlainBounding):
-            return PlainSieve(bounding, lambda: tight, order, costs, size, limit, needed, asks_from=0, learns_from=16)
+            return PlainSieve(bounding, lambda: tight, order, costs, size, limit, needed, asks_from=0)
         return ProgramSieve(bounding, order, costs, size, limit, needed)
 
     # One bound may cost more than is left; the first, for which everything is computed, says how much.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from butfor.oracle.program.kernels import flat as tables
-from butfor.oracle.program.kernels.flat import called, kernel
+from butfor.oracle.program.kernels.flat import kernel
 
 __all__ = ["FREE", "KEPT", "MADE", "MOST_TOPS", "Room", "begin", "ends", "insert", "least_mean", "list_status"]
 
@@ -108,7 +108,7 @@ def insert(tops: Any, number: int, width: int, rows: Any, at: int, sign: float, 
             top[c], carried[c] = max(x, y), min(x, y)
 
 
-@called
+@kernel
 def list_status(p: Any, room: Any, level: int, budget: int, number: int) -> tuple[int, int]:
     """List the status of the edit of each entry of a row, and where the row that it brings begins.
 

@@ -25,7 +25,7 @@ from butfor.oracle.program.bounding.plain.entries import (
 from butfor.oracle.program.bounding.plain.tables import IS_RELU, NUM_MIXES, OTHERS, REDUCED, SUMMED
 from butfor.oracle.program.bounding.selection import smallest
 from butfor.oracle.program.kernels import flat as tables
-from butfor.oracle.program.kernels.flat import AMIN, MEAN, called, kernel
+from butfor.oracle.program.kernels.flat import AMIN, MEAN, kernel
 from butfor.oracle.program.kernels.vectors import add_multiples, add_products
 
 __all__ = ["mix_extremes", "mix_sums"]
@@ -34,7 +34,7 @@ __all__ = ["mix_extremes", "mix_sums"]
 MOST_MIXED = 64
 
 
-@called
+@kernel
 def mix_extremes(p: Any, room: Any, level: int, budget: int, step: int, row: int, low: Any, high: Any) -> None:
     """Narrow a row of a matrix product with a maximum or minimum."""
     flat = p.flat
@@ -158,7 +158,7 @@ def _share(p: Any, room: Any, level: int, step: int, r: int, count: int, lost: i
 # Sums and means.
 
 
-@called
+@kernel
 def mix_sums(p: Any, room: Any, level: int, budget: int, step: int, row: int, low: Any, high: Any) -> None:
     """Narrow a row of a matrix product with a sum or mean, other summands, and ReLU."""
     flat, mixes = p.flat, p.mixes[step]

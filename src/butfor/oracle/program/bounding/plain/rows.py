@@ -26,14 +26,14 @@ from butfor.oracle.program.bounding.plain.mixing import mix_extremes, mix_sums
 from butfor.oracle.program.bounding.plain.tables import IS_EXTREME, REDUCED
 from butfor.oracle.program.bounding.selection import largest, rank, smallest
 from butfor.oracle.program.kernels import flat as tables
-from butfor.oracle.program.kernels.flat import AMIN, CONCAT, FOLD, GATHER, LINEAR, MAP, MEAN, PICK, SUM, called, kernel
+from butfor.oracle.program.kernels.flat import AMIN, CONCAT, FOLD, GATHER, LINEAR, MAP, MEAN, PICK, SUM, kernel
 from butfor.oracle.program.kernels.functions import ADD, RELU
 from butfor.oracle.program.kernels.vectors import add_multiples
 
 __all__ = ["compute"]
 
 
-@called
+@kernel
 def compute(p: Any, room: Any, level: int, budget: int, number: int, is_first: bool) -> bool:
     """Compute a row for at most ``budget`` edits; whether it differs from what it was, unless it is the first time."""
     flat = p.flat
@@ -192,7 +192,7 @@ def _copy(p: Any, room: Any, level: int, step: int, row: int, low: Any, high: An
 # Reductions.
 
 
-@called
+@kernel
 def _reduce(p: Any, room: Any, level: int, budget: int, number: int, step: int, row: int, low: Any, high: Any) -> None:
     """List the entries that are sure to be there, and behind them those that may go; then reduce them."""
     flat = p.flat
@@ -391,7 +391,7 @@ def _extreme(
         low[c], high[c] = (-y, -x) if turned else (x, y)
 
 
-@called
+@kernel
 def _sorted_extreme(p: Any, room: Any, level: int, budget: int, number: int, is_first: bool) -> bool:
     """A maximum or minimum of fixed rows, whose entries are sorted: only the first few of each column are looked at."""
     flat = p.flat

@@ -11,6 +11,7 @@ from butfor.oracle.program.bounding.plain.entries import FREE, KEPT, MADE, MOST_
 from butfor.oracle.program.bounding.plain.tables import plain_tables
 from butfor.oracle.program.bounding.prepare import prepared
 from butfor.oracle.program.bounding.room import untouched
+from butfor.oracle.program.kernels.flat import LINEAR, MATRIX
 from butfor.oracle.program.layout import room_for, rows_for
 from butfor.oracle.program.steps import Gather
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from butfor.oracle.program.bounding.plain.search import Branches
+    from butfor.oracle.program.bounding.plain.branches import Branches
+    from butfor.oracle.program.bounding.plain.influence import Losses
     from butfor.oracle.program.bounding.plain.tables import Plain
     from butfor.oracle.program.bounding.sieve import Bounding
     from butfor.oracle.program.steps import Value
@@ -30,15 +32,17 @@ __all__ = ["PlainBounding", "PlainSieve"]
 MOST_PREFIXES = 1024
 MOST_CANDIDATES = 16_384
 
-# Where more edits may be made, those nearest to the target are decided first, since others are then often cut off; and
-# after so many bounds it is learnt which to decide next.
-MOST_BY_PROMISE, LEARNS_AFTER = 8, 512
+# Where more edits may be made, those nearest to the target are decided first, since others are then often cut off.
+MOST_BY_PROMISE = 8
 
 # What is learnt of tighter bounds is kept apart for less than so many edits that are left.
 MOST_LEFT = 64
 
 # Numbers that intervals are kept of, for all budgets together: limits the memory.
 MOST_NUMBERS = 40_000_000
+
+# Losses are kept for so many numbers of made edits, and so many numbers in all.
+MOST_KEPT, MOST_LOSSES = 64, 2_000_000
 
 # Tighter bounds are made, which takes milliseconds, only after so many plain ones.
 ASKS_FROM, NEVER = 256, 1 << 62
@@ -75,6 +79,7 @@ class PlainBounding:
         self.waiting, self.stamps = (np.zeros(len(tables.step_of), np.int64) for _ in range(2))
         self.counts, self.ready = np.zeros(steps, np.int64), np.zeros(levels, np.bool_)
         self.clock = 0
+        self.losses = _room_for_losses(tables)
 
     @classmethod
     def of(
@@ -109,15 +114,17 @@ class PlainBounding:
         from butfor.oracle.program.bounding.plain.search import search
 
         return float(
-            search(self.tables, self.room, branches, size, limit, needed, self.differences, self.every, asks_from, most)
-        )
+            search(
+                self.tables, self.room, self.losses, branches, size, limit, needed, self.differences, self.every,
+                asks_from, most,
+            )
+        )  # fmt: skip
 
     def begin(self, order: NDArray[np.int64], costs: NDArray[np.float64], size: int) -> Branches:
         """Free these edits, and exclude all others."""
-        from butfor.oracle.program.bounding.plain.search import (
+        from butfor.oracle.program.bounding.plain.branches import (
             CLOCK,
             IS_NEW,
-            LOOKED_AT,
             NUM_KNOWN,
             NUM_NUMBERS,
             Branches,
@@ -130,19 +137,61 @@ class PlainBounding:
         self.ready &= (self.room.status[:, others] == KEPT).all(axis=1)
         numbers = np.zeros(NUM_NUMBERS, np.int64)
         self.clock += 1 << 40
-        numbers[[CLOCK, IS_NEW, LOOKED_AT]] = self.clock, 1, -1
+        numbers[[CLOCK, IS_NEW]] = self.clock, 1
         rows = len(self.tables.step_of)
+        kept = min(size, MOST_KEPT, MOST_LOSSES // max(self.differences * self.num_edits, 1))
         return Branches(
             order=order, costs=costs, cheapest=np.append(0.0, np.cumsum(np.sort(costs))[:size]), status=status,
-            stack=np.zeros(len(order) + 1, np.int64), bounds=np.zeros(len(order) + 1),
-            gains=np.full((len(order), 3), -1.0), picked=np.zeros(size + 2, np.int64), live=np.zeros(rows, np.bool_),
-            queue=np.zeros(rows, np.int64), level_of=self.level_of, budget_of=self.budget_of, ready=self.ready,
-            waiting=self.waiting, counts=self.counts, stamps=self.stamps, begins=self.begins,
-            known=np.zeros((MOST_LEFT, NUM_KNOWN), np.int64), entered=np.full(size + 2, -1),
+            stack=np.zeros(len(order) + 1, np.int64), picked=np.zeros(size + 2, np.int64),
+            live=np.zeros(rows, np.bool_), queue=np.zeros(rows, np.int64), level_of=self.level_of,
+            budget_of=self.budget_of, ready=self.ready, waiting=self.waiting, counts=self.counts, stamps=self.stamps, begins=self.begins,
+            tight=np.zeros((MOST_LEFT, NUM_KNOWN), np.int64), entered=np.full(size + 2, -1),
+            losses=np.zeros((kept + 1, self.differences, self.num_edits)),
+            known=np.zeros((kept + 1, self.differences), np.bool_), gaps=np.zeros((size + 2, self.differences)),
+            open=np.ones((size + 2, self.differences), np.bool_), again=np.full(size + 2, -1),
+            may=np.zeros(self.num_edits, np.int64), promise=np.zeros(self.num_edits), column=np.zeros(len(order)),
             prefixes=np.empty((MOST_PREFIXES, max(size - 1, 0)), np.int64),
             pointers=np.zeros(MOST_PREFIXES + 1, np.int64),
             candidates=np.empty(max(MOST_CANDIDATES, 2 * len(order) + 2), np.int64), numbers=numbers,
         )  # fmt: skip
+
+
+def _room_for_losses(tables: Plain) -> Losses:
+    from butfor.oracle.program.bounding.plain.influence import (
+        MOST_PATHS,
+        MOST_PENDING,
+        MOST_SHARED,
+        NUM_NUMBERS,
+        Losses,
+    )
+
+    some = int(tables.has_losses)
+    rows, numbers, wide = some * len(tables.step_of), some * tables.size, some * tables.widest
+    entries, paths, shared = max(tables.most_entries, 1), some * MOST_PATHS, some * MOST_SHARED
+
+    def turned(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
+        result = room_for(some * len(matrices))
+        for step in np.flatnonzero(tables.flat.kind == LINEAR)[: some * len(tables.flat.kind)]:
+            begin = tables.flat.tables[step, MATRIX]
+            shape = tables.flat.width[tables.flat.inputs[step, 0]], tables.flat.width[tables.flat.out[step]]
+            matrix = matrices[begin : begin + shape[0] * shape[1]]
+            result[begin : begin + len(matrix)] = matrix.reshape(shape).T.ravel()
+        return result
+
+    return Losses(
+        turned=turned(tables.flat.matrices), turned_sizes=turned(tables.sizes),
+        row=np.empty(paths, np.int64), edit=np.empty(paths, np.int64), parent=np.empty(paths, np.int64),
+        uncertain=np.empty(paths, np.bool_), loss=np.empty(paths, np.int64), shared_g=rows_for(shared, wide),
+        shared_a=rows_for(shared, wide), pending=np.empty(MOST_PENDING, np.int64),
+        pending_g=rows_for(MOST_PENDING, wide), pending_a=rows_for(MOST_PENDING, wide),
+        entry_edit=np.empty(entries, np.int64), entry_row=np.empty(entries, np.int64),
+        entry_g=rows_for(entries, wide), entry_a=rows_for(entries, wide), entry_loss=np.empty(entries),
+        has_loss=np.empty(entries, np.bool_), ranked=np.empty(MOST_TOPS + 1, np.int64),
+        values=np.empty(MOST_TOPS + 1), column=np.empty(entries), into_g=room_for(wide), into_a=room_for(wide), factors=np.empty(wide),
+        columns=np.empty(wide, np.int64), sloped=np.zeros(rows, np.int64), now=room_for(numbers),
+        middle=room_for(numbers), half=room_for(numbers), up=room_for(numbers), looked=np.zeros(rows, np.int64),
+        numbers=np.zeros(NUM_NUMBERS, np.int64),
+    )  # fmt: skip
 
 
 def _budgets(most: int) -> NDArray[np.int64]:
@@ -161,7 +210,6 @@ class PlainSieve(Sieve):
         tight: makes tighter bounds, once they are asked for; what it returns is None where there are none.
         order, costs, size, limit, needed: as in `ProgramSieve`.
         asks_from: how many plain bounds come before the first tighter one.
-        learns_from: after how many of them the search begins again, in an order that it learns.
     """
 
     def __init__(
@@ -174,10 +222,7 @@ class PlainSieve(Sieve):
         limit: float,
         needed: float,
         asks_from: int = ASKS_FROM,
-        learns_from: int = LEARNS_AFTER,
     ) -> None:
-        from butfor.oracle.program.bounding.plain.search import LEARNS_FROM
-
         # There are no larger sets, and none that could complete one.
         size = min(size, len(order))
         self._plain, self._tight, self._asks_from = plain, tight, asks_from
@@ -186,11 +231,10 @@ class PlainSieve(Sieve):
             nearest = np.argsort(plain.tables.hops[order], kind="stable")
             order, costs = order[nearest], costs[nearest]
         self._branches = plain.begin(order, costs, size)
-        self._branches.numbers[LEARNS_FROM] = learns_from if size > MOST_BY_PROMISE else NEVER
 
     def next(self, most: int) -> Sieved:
         """Search on until bounds have cost as much as ``most`` evaluations, enough was found, or all is done."""
-        from butfor.oracle.program.bounding.plain.search import ASKS, CANDIDATES, DONE, PREFIXES, SPENT
+        from butfor.oracle.program.bounding.plain.branches import ASKS, CANDIDATES, DONE, PREFIXES, SPENT
 
         b, numbers = self._branches, self._branches.numbers
         numbers[[PREFIXES, CANDIDATES, SPENT]] = 0
@@ -210,7 +254,7 @@ class PlainSieve(Sieve):
 
     def _answer(self) -> None:
         """Bound the branch that was asked about."""
-        from butfor.oracle.program.bounding.plain.search import (
+        from butfor.oracle.program.bounding.plain.branches import (
             ANSWER,
             ASKED_COST,
             LEFT,

@@ -8,7 +8,7 @@ import numpy as np
 
 from butfor.oracle.program.bounding.owners import lists
 from butfor.oracle.program.layout import Layout, Values, room_for
-from butfor.oracle.program.steps import Concat, Gather, Linear, Map, Reduce, in_order
+from butfor.oracle.program.steps import Concat, Fold, Gather, Linear, Map, Reduce, in_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,6 +61,7 @@ class Plain(NamedTuple):
         widest: how many the widest row has.
         mixed: how many the widest row has that mixes the columns of a reduction.
         most_entries: how many entries lead to one row at most.
+        has_losses: whether it can be said what each edit takes off a score at most (`influence.py`).
     """
 
     flat: Flat
@@ -89,6 +90,7 @@ class Plain(NamedTuple):
     widest: int
     mixed: int
     most_entries: int
+    has_losses: bool
 
 
 def plain_tables(out: Value, row: int, present: NDArray[np.bool_], edit_of: Numbers, num_edits: int) -> Plain | None:
@@ -137,6 +139,7 @@ class _Builder:
             hops=self._hops(root, reads, edit_from, edit_rows), out=self.number(self.out) + self.row,
             size=int(sizes.sum()), widest=int(flat.width.max()),
             mixed=int(mixed.max(initial=0)), most_entries=self._most_entries(),
+            has_losses=all(_passes_losses(step) for step, _ in self.pairs),
         )  # fmt: skip
 
     def number(self, value: Value) -> int:
@@ -309,6 +312,23 @@ class _Builder:
     def _most_entries(self) -> int:
         counts = [np.bincount(step.receiver).max(initial=0) for step, _ in self.pairs if isinstance(step, Reduce)]
         return int(max(counts, default=0))
+
+
+def _passes_losses(step: Step) -> bool:
+    """Whether it is known what a step makes of a change of what it reads."""
+    if isinstance(step, Reduce):
+        return len(step.inputs) == 1
+    if isinstance(step, Fold):
+        return step.code in ("sum", "mean")
+    if not isinstance(step, Map):
+        return True
+    if step.code == "leaky_relu":
+        return 0.0 <= step.parameters[0] <= 1.0
+    if step.code == "div":
+        return step.inputs[1].fixed
+    if step.code == "mul":
+        return any(one.fixed for one in step.inputs)
+    return step.code in ("add", "sub", "neg", "relu")
 
 
 def _is_sum(step: Step | None) -> bool:

@@ -1,0 +1,141 @@
+"""Exclude the edits of a branch that are too weak to be part of a set that reaches the goal; prune it if all are.
+
+What each edit takes off a difference of scores at most (`influence.py`) holds in the whole branch. Once it is known, it
+serves while more and more edits are excluded, which costs next to nothing, until it pays to find it anew.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from butfor.oracle.program.bounding.plain.branches import (
+    DECIDED,
+    DEPTH,
+    UNPAID,
+    WORK,
+    bring_up_to_date,
+    rounding,
+)
+from butfor.oracle.program.bounding.plain.entries import FREE, KEPT
+from butfor.oracle.program.bounding.plain.influence import LOOKED, TIME, find_losses
+from butfor.oracle.program.bounding.selection import smallest
+from butfor.oracle.program.kernels.flat import called, kernel
+
+__all__ = ["fix", "fix_again", "knows_enough"]
+
+# What is known of a branch is found anew after so many edits of it were decided.
+PATIENCE = 4
+
+# So many numbers that the walk looks at take as long as one that an interval is computed of.
+LOOKED_PER_NUMBER = 8
+
+# What the gap of a difference counts as at least, where edits are compared.
+SMALL = 1e-6
+
+
+@called
+def fix(p: Any, room: Any, q: Any, b: Any, left: int, needed: float, differences: int, every: bool) -> bool:
+    """Find out what each edit may do, and exclude those that are too weak; whether nothing can reach the goal.
+
+    The intervals for this branch must be up to date.
+    """
+    numbers, level = b.numbers, b.level_of[min(left, len(b.level_of) - 1)]
+    before, depth = numbers[WORK], numbers[DEPTH]
+    bring_up_to_date(p, room, b, 0)
+    place, o, room_for_rounding = min(depth, len(b.losses) - 1), p.at[p.out], rounding(p, room, level, differences)
+    q.numbers[TIME] += 1
+    q.numbers[LOOKED] = 0
+    for d in range(differences):
+        if depth > 0 and b.again[depth] < 0:
+            b.open[depth, d] = b.open[depth - 1, d]
+        elif b.again[depth] < 0:
+            b.open[depth, d] = True
+        if every and room.low[level, o + d] - room_for_rounding > needed:
+            b.open[depth, d] = False
+        if b.open[depth, d]:
+            b.gaps[depth, d] = room.low[0, o + d] - room_for_rounding - needed
+            b.known[place, d] = find_losses(p, room, q, level, left, d, b.losses[place, d])
+    b.again[depth] = 0
+    work = q.numbers[LOOKED] // LOOKED_PER_NUMBER
+    numbers[WORK] += work
+    numbers[UNPAID] += numbers[WORK] - before
+    return _exclude(b, left, every)
+
+
+@kernel
+def fix_again(b: Any, left: int, every: bool) -> bool:
+    """Likewise, by what is known from before."""
+    b.again[b.numbers[DEPTH]] += 1
+    return _exclude(b, left, every)
+
+
+@kernel
+def knows_enough(b: Any) -> bool:
+    """Whether what is known of this branch serves once more."""
+    depth = b.numbers[DEPTH]
+    return 0 <= b.again[depth] < PATIENCE and depth < len(b.losses) - 1
+
+
+@called
+def _exclude(b: Any, left: int, every: bool) -> bool:
+    """Exclude all edits that no set that reaches the goal can have; True if there is no such set."""
+    numbers, depth = b.numbers, b.numbers[DEPTH]
+    place, any_open = min(depth, len(b.losses) - 1), False
+    for k in range(len(b.order)):
+        b.may[b.order[k]] = 0
+        b.promise[b.order[k]] = 0.0
+    needs = 1
+    for d in range(b.open.shape[1]):
+        if not b.open[depth, d]:
+            continue
+        any_open = True
+        if not every:
+            needs = b.open.shape[1]
+        if not b.known[place, d]:
+            for k in range(len(b.order)):
+                b.may[b.order[k]] += 1
+            continue
+        total, last = _largest(b, b.losses[place, d], left)
+        gap = b.gaps[depth, d]
+        if total < gap:
+            if not every:
+                return True
+            b.open[depth, d] = False
+            continue
+        for k in range(len(b.order)):
+            e = b.order[k]
+            loss = max(b.losses[place, d, e], 0.0)
+            if loss >= last or total - last + loss >= gap:
+                b.may[e] += 1
+                b.promise[e] = max(b.promise[e], loss / max(gap, SMALL))
+    if not any_open:
+        return True
+    pruned = every
+    for d in range(b.open.shape[1]):
+        pruned &= not b.open[depth, d]
+    if pruned:
+        return True
+    for k in range(len(b.order)):
+        e = b.order[k]
+        if b.status[e] == FREE and b.may[e] < needs:
+            b.stack[numbers[DECIDED]], b.status[e] = k, KEPT
+            numbers[DECIDED] += 1
+    return False
+
+
+@kernel
+def _largest(b: Any, losses: Any, left: int) -> tuple[float, float]:
+    """The sum of the ``left`` largest losses of free edits, and the least of these; 0 where there are fewer."""
+    count = 0
+    for k in range(len(b.order)):
+        e = b.order[k]
+        if b.status[e] == FREE and losses[e] > 0.0:
+            b.column[count] = -losses[e]
+            count += 1
+    total = -smallest(b.column, count, left)
+    last = 0.0 if count < left else np.inf
+    for k in range(min(left, count)):
+        last = min(last, -b.column[k])
+    return total, last
