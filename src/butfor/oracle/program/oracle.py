@@ -128,8 +128,10 @@ class ProgramOracle(ExtendingOracle):
     ) -> float | None:
         """By intervals for all values of the program: plain ones where these say enough."""
         plain = self._plain(edits, pairs, every)
-        if plain is not None and (bound := plain.least_margin(removed, free, more)) > enough:
-            return bound
+        if plain is not None:
+            bound = plain.least_margin(removed, free, more)
+            if bound > enough or plain.tables.has_losses:
+                return bound
         bounding = self._bounding(edits, pairs, every)
         return None if bounding is None else bounding.least_margin(removed, free, more)
 

@@ -1,6 +1,6 @@
 """Exclude the edits of a branch that are too weak to be part of a set that reaches the goal; prune it if all are.
 
-What each edit takes off a difference of scores at most (`influence.py`) holds in the whole branch. Once it is known, it
+What each edit takes off a difference of scores at most (`losses/`) holds in the whole branch. Once it is known, it
 serves while more and more edits are excluded, which costs next to nothing, until it pays to find it anew.
 """
 
@@ -19,11 +19,12 @@ from butfor.oracle.program.bounding.plain.branches import (
     rounding,
 )
 from butfor.oracle.program.bounding.plain.entries import FREE, KEPT
-from butfor.oracle.program.bounding.plain.influence import LOOKED, TIME, find_losses
+from butfor.oracle.program.bounding.plain.losses.room import LOOKED, TIME
+from butfor.oracle.program.bounding.plain.losses.walk import find_losses, most_of_all
 from butfor.oracle.program.bounding.selection import smallest
 from butfor.oracle.program.kernels.flat import called, kernel
 
-__all__ = ["fix", "fix_again", "knows_enough"]
+__all__ = ["fix", "fix_again", "knows_enough", "least_margin"]
 
 # What is known of a branch is found anew after so many edits of it were decided.
 PATIENCE = 4
@@ -56,12 +57,40 @@ def fix(p: Any, room: Any, q: Any, b: Any, left: int, needed: float, differences
             b.open[depth, d] = False
         if b.open[depth, d]:
             b.gaps[depth, d] = room.low[0, o + d] - room_for_rounding - needed
-            b.known[place, d] = find_losses(p, room, q, level, left, d, b.losses[place, d])
+            b.known[place, d], b.total[depth, d], b.price[depth, d] = _find(
+                p, room, q, b, level, left, d, b.losses[place, d]
+            )
     b.again[depth] = 0
     work = q.numbers[LOOKED] // LOOKED_PER_NUMBER
     numbers[WORK] += work
     numbers[UNPAID] += numbers[WORK] - before
     return _exclude(b, left, every)
+
+
+@called
+def _find(p: Any, room: Any, q: Any, b: Any, level: int, left: int, d: int, losses: Any) -> tuple[bool, float, float]:
+    """Find all losses of a difference: whether they are known, how much all may take off it, and at which price."""
+    if not find_losses(p, room, q, level, left, d, losses):
+        return False, np.inf, 0.0
+    price = _largest(b, losses, left)[1]
+    return True, left * price + most_of_all(q, losses, price), price
+
+
+@called
+def least_margin(p: Any, room: Any, q: Any, b: Any, left: int, differences: int, every: bool) -> float:
+    """A lower bound of the margin of this branch by the losses of its edits. The intervals must be up to date."""
+    level = b.level_of[min(left, len(b.level_of) - 1)]
+    bring_up_to_date(p, room, b, 0)
+    q.numbers[TIME] += 1
+    o, least = p.at[p.out], np.inf if every else -np.inf
+    for d in range(differences):
+        losses, bound = b.losses[0, d], room.low[level, o + d]
+        known, total, _ = _find(p, room, q, b, level, left, d, losses)
+        if known:
+            bound = max(bound, room.low[0, o + d] - min(total, _largest(b, losses, left)[0]))
+        least = min(least, bound) if every else max(least, bound)
+    least -= rounding(p, room, level, differences)
+    return least if least == least else -np.inf
 
 
 @kernel
@@ -99,7 +128,8 @@ def _exclude(b: Any, left: int, every: bool) -> bool:
             continue
         total, last = _largest(b, b.losses[place, d], left)
         gap = b.gaps[depth, d]
-        if total < gap:
+        price, other = b.price[depth, d], b.total[depth, d]
+        if min(total, other) < gap:
             if not every:
                 return True
             b.open[depth, d] = False
@@ -107,7 +137,7 @@ def _exclude(b: Any, left: int, every: bool) -> bool:
         for k in range(len(b.order)):
             e = b.order[k]
             loss = max(b.losses[place, d, e], 0.0)
-            if loss >= last or total - last + loss >= gap:
+            if min(total + min(loss - last, 0.0), other + min(loss - price, 0.0)) >= gap:
                 b.may[e] += 1
                 b.promise[e] = max(b.promise[e], loss / max(gap, SMALL))
     if not any_open:

@@ -37,7 +37,7 @@ from butfor.oracle.program.bounding.plain.branches import (
     bounded,
 )
 from butfor.oracle.program.bounding.plain.entries import FREE, KEPT, MADE
-from butfor.oracle.program.bounding.plain.fixing import fix, fix_again, knows_enough
+from butfor.oracle.program.bounding.plain.fixing import fix, fix_again, knows_enough, least_margin
 from butfor.oracle.program.kernels.flat import called, jit, kernel
 
 __all__ = ["search"]
@@ -108,13 +108,18 @@ def _follow(p: Any, b: Any, left: int, afford: float) -> int:
     if b.numbers[LIVE] != 1:
         _mark_live(p, b)
         b.numbers[LIVE] = 1
-    chosen, best = -1, -1.0
+    free = 0
     for k in range(len(b.order)):
-        if b.status[b.order[k]] == FREE and b.promise[b.order[k]] > best and _may_follow(p, b, k, afford):
-            if left > 1:
-                chosen, best = k, b.promise[b.order[k]]
-            else:
+        free += b.status[b.order[k]] == FREE
+    chosen, best, near = -1, -1.0, 1 << 60
+    for k in range(len(b.order)):
+        if b.status[b.order[k]] == FREE and _may_follow(p, b, k, afford):
+            if left == 1:
                 _put_candidate(b, b.order[k])
+                continue
+            hops = p.hops[b.order[k]] if 2 * left >= free and len(b.again) > 10 else 0
+            if hops < near or (hops == near and b.promise[b.order[k]] > best):
+                chosen, best, near = k, b.promise[b.order[k]], hops
     if left == 1:
         _hand_over(b, b.numbers[DEPTH])
     return chosen
@@ -197,7 +202,8 @@ def search(
     """
     numbers = b.numbers
     if most == 0:
-        return bounded(p, room, b, size, differences, every, 1)
+        bound = bounded(p, room, b, size, differences, every, 1)
+        return max(bound, least_margin(p, room, q, b, size, differences, every)) if p.has_losses and size > 0 else bound
     while not numbers[DONE]:
         depth = numbers[DEPTH]
         left = size - depth

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from butfor.oracle.base import Sieve, Sieved
-from butfor.oracle.program.bounding.plain.entries import FREE, KEPT, MADE, MOST_TOPS, Room
+from butfor.oracle.program.bounding.plain.entries import FREE, KEPT, MADE
+from butfor.oracle.program.bounding.plain.room import room_for_intervals, room_for_losses
 from butfor.oracle.program.bounding.plain.tables import plain_tables
 from butfor.oracle.program.bounding.prepare import prepared
-from butfor.oracle.program.bounding.room import untouched
-from butfor.oracle.program.kernels.flat import LINEAR, MATRIX
-from butfor.oracle.program.layout import room_for, rows_for
 from butfor.oracle.program.steps import Gather
 
 if TYPE_CHECKING:
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from butfor.oracle.program.bounding.plain.branches import Branches
-    from butfor.oracle.program.bounding.plain.influence import Losses
     from butfor.oracle.program.bounding.plain.tables import Plain
     from butfor.oracle.program.bounding.sieve import Bounding
     from butfor.oracle.program.steps import Value
@@ -58,28 +55,14 @@ class PlainBounding:
         self.tables, self.differences, self.every, self.num_edits = tables, differences, every, num_edits
         self.budget_of = _budgets(num_edits)
         self.level_of = np.searchsorted(self.budget_of, np.arange(num_edits + 1))
-        levels, entries, wide = len(self.budget_of), max(tables.most_entries, 1), tables.widest
-        tops, shared = max(MOST_TOPS + 1, entries), MOST_TOPS * wide
-        self.room = Room(
-            low=untouched(levels, tables.size), high=untouched(levels, tables.size),
-            status=np.full((levels, num_edits), KEPT, np.int8),
-            row_low=room_for(wide), row_high=room_for(wide), entries=np.empty(entries, np.int64),
-            places=np.empty(entries, np.int64), column=np.empty(2 * entries), tops=np.empty((tops, wide)),
-            bottoms=np.empty((tops, wide)), carried=room_for(wide), row=room_for(wide), least=room_for(wide),
-            most=room_for(wide), slopes=room_for(wide), chords=room_for(wide), middle=room_for(2 * wide),
-            radius=room_for(2 * wide), products=rows_for(2, wide), zeros=room_for(wide), factors=np.empty(shared),
-            columns=np.empty(shared, np.int64), falls=rows_for(entries, tables.mixed),
-            rises=rows_for(entries, tables.mixed), ranked=np.empty(MOST_TOPS + 2, np.int64),
-            values=np.empty(MOST_TOPS + 1), shares=np.empty(MOST_TOPS + 1), share=np.empty(shared),
-            share_entry=np.empty(shared, np.int64), share_column=np.empty(shared, np.int64),
-            share_from=np.empty(entries + 2, np.int64),
-        )  # fmt: skip
+        levels = len(self.budget_of)
+        self.room = room_for_intervals(tables, levels, num_edits)
         steps = len(tables.flat.kind)
         self.begins = tables.flat.first[tables.flat.out]
         self.waiting, self.stamps = (np.zeros(len(tables.step_of), np.int64) for _ in range(2))
         self.counts, self.ready = np.zeros(steps, np.int64), np.zeros(levels, np.bool_)
         self.clock = 0
-        self.losses = _room_for_losses(tables)
+        self.losses = room_for_losses(tables)
 
     @classmethod
     def of(
@@ -144,54 +127,17 @@ class PlainBounding:
             order=order, costs=costs, cheapest=np.append(0.0, np.cumsum(np.sort(costs))[:size]), status=status,
             stack=np.zeros(len(order) + 1, np.int64), picked=np.zeros(size + 2, np.int64),
             live=np.zeros(rows, np.bool_), queue=np.zeros(rows, np.int64), level_of=self.level_of,
-            budget_of=self.budget_of, ready=self.ready, waiting=self.waiting, counts=self.counts, stamps=self.stamps, begins=self.begins,
-            tight=np.zeros((MOST_LEFT, NUM_KNOWN), np.int64), entered=np.full(size + 2, -1),
+            budget_of=self.budget_of, ready=self.ready, waiting=self.waiting, counts=self.counts, stamps=self.stamps,
+            begins=self.begins, tight=np.zeros((MOST_LEFT, NUM_KNOWN), np.int64), entered=np.full(size + 2, -1),
             losses=np.zeros((kept + 1, self.differences, self.num_edits)),
             known=np.zeros((kept + 1, self.differences), np.bool_), gaps=np.zeros((size + 2, self.differences)),
+            total=np.zeros((size + 2, self.differences)), price=np.zeros((size + 2, self.differences)),
             open=np.ones((size + 2, self.differences), np.bool_), again=np.full(size + 2, -1),
             may=np.zeros(self.num_edits, np.int64), promise=np.zeros(self.num_edits), column=np.zeros(len(order)),
             prefixes=np.empty((MOST_PREFIXES, max(size - 1, 0)), np.int64),
             pointers=np.zeros(MOST_PREFIXES + 1, np.int64),
             candidates=np.empty(max(MOST_CANDIDATES, 2 * len(order) + 2), np.int64), numbers=numbers,
         )  # fmt: skip
-
-
-def _room_for_losses(tables: Plain) -> Losses:
-    from butfor.oracle.program.bounding.plain.influence import (
-        MOST_PATHS,
-        MOST_PENDING,
-        MOST_SHARED,
-        NUM_NUMBERS,
-        Losses,
-    )
-
-    some = int(tables.has_losses)
-    rows, numbers, wide = some * len(tables.step_of), some * tables.size, some * tables.widest
-    entries, paths, shared = max(tables.most_entries, 1), some * MOST_PATHS, some * MOST_SHARED
-
-    def turned(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
-        result = room_for(some * len(matrices))
-        for step in np.flatnonzero(tables.flat.kind == LINEAR)[: some * len(tables.flat.kind)]:
-            begin = tables.flat.tables[step, MATRIX]
-            shape = tables.flat.width[tables.flat.inputs[step, 0]], tables.flat.width[tables.flat.out[step]]
-            matrix = matrices[begin : begin + shape[0] * shape[1]]
-            result[begin : begin + len(matrix)] = matrix.reshape(shape).T.ravel()
-        return result
-
-    return Losses(
-        turned=turned(tables.flat.matrices), turned_sizes=turned(tables.sizes),
-        row=np.empty(paths, np.int64), edit=np.empty(paths, np.int64), parent=np.empty(paths, np.int64),
-        uncertain=np.empty(paths, np.bool_), loss=np.empty(paths, np.int64), shared_g=rows_for(shared, wide),
-        shared_a=rows_for(shared, wide), pending=np.empty(MOST_PENDING, np.int64),
-        pending_g=rows_for(MOST_PENDING, wide), pending_a=rows_for(MOST_PENDING, wide),
-        entry_edit=np.empty(entries, np.int64), entry_row=np.empty(entries, np.int64),
-        entry_g=rows_for(entries, wide), entry_a=rows_for(entries, wide), entry_loss=np.empty(entries),
-        has_loss=np.empty(entries, np.bool_), ranked=np.empty(MOST_TOPS + 1, np.int64),
-        values=np.empty(MOST_TOPS + 1), column=np.empty(entries), into_g=room_for(wide), into_a=room_for(wide), factors=np.empty(wide),
-        columns=np.empty(wide, np.int64), sloped=np.zeros(rows, np.int64), now=room_for(numbers),
-        middle=room_for(numbers), half=room_for(numbers), up=room_for(numbers), looked=np.zeros(rows, np.int64),
-        numbers=np.zeros(NUM_NUMBERS, np.int64),
-    )  # fmt: skip
 
 
 def _budgets(most: int) -> NDArray[np.int64]:
@@ -225,7 +171,9 @@ class PlainSieve(Sieve):
     ) -> None:
         # There are no larger sets, and none that could complete one.
         size = min(size, len(order))
-        self._plain, self._tight, self._asks_from = plain, tight, asks_from
+        self._plain, self._tight = plain, tight
+        # Where it is known how much each edit takes off, tighter intervals prune little more.
+        self._asks_from = NEVER if plain.tables.has_losses else asks_from
         self._size, self._limit, self._needed = size, limit, needed
         if size > MOST_BY_PROMISE:
             nearest = np.argsort(plain.tables.hops[order], kind="stable")

@@ -61,7 +61,7 @@ class Plain(NamedTuple):
         widest: how many the widest row has.
         mixed: how many the widest row has that mixes the columns of a reduction.
         most_entries: how many entries lead to one row at most.
-        has_losses: whether it can be said what each edit takes off a score at most (`influence.py`).
+        has_losses: whether it can be said what each edit takes off a score at most (`losses/`).
     """
 
     flat: Flat
@@ -317,7 +317,7 @@ class _Builder:
 def _passes_losses(step: Step) -> bool:
     """Whether it is known what a step makes of a change of what it reads."""
     if isinstance(step, Reduce):
-        return len(step.inputs) == 1
+        return len(step.inputs) == 1 or (step.code == "sum" and step.inputs[1].fixed)
     if isinstance(step, Fold):
         return step.code in ("sum", "mean")
     if not isinstance(step, Map):
