@@ -1,8 +1,11 @@
 """Plain intervals for sums, means and maxima where edits only delete: quick bounds, at every branch of a search.
 
 The bounds of the package above tell apart which edits are made at a node, and how many anywhere else. That makes them
-tight, and takes up to tens of milliseconds for a branch. Here every number has one interval, a branch takes tens of
-microseconds, and the tighter bounds are asked for only where they pay.
+tight, and takes up to tens of milliseconds for a branch. Here every number has one interval, and a branch takes tens of
+microseconds. What the same few edits can do in all rows together is bounded by what each of them takes off a score
+(`losses/`, where the proof of that is), which is tighter than either for most questions. Where a program does something
+that losses are not known to pass through, such as a product of two numbers that both change, the bounds of the package
+above are asked for where they pay.
 
 **The family.** Every edit is *made*, *excluded* or still *free*, and at most r of the free edits are made. Every number
 of the program gets an interval that contains it on all graphs of the family, row by row, in an order in which a row
@@ -18,9 +21,9 @@ most. Each that is there has a value in the interval of the row that it brings.
   these are among the k largest. Leaving a number out lowers a mean if and only if it exceeds the mean, so the least is
   reached when all of the k largest that exceed it are left out. If all entries may be gone, the value of an empty row
   belongs to the interval.
-- *Maximum.* It is at least the largest lower end of the entries that are there for sure, and, where k < m, the
-  (k + 1)-th largest lower end of those that may go. It is at most the largest upper end of all. If all entries may be
-  gone, the interval also contains the least lower end and the value of an empty row.
+- *Maximum.* It is at least the largest lower end of the entries that are there for sure, and, where k < m, the (k +
+  1)-th largest lower end of those that may go. It is at most the largest upper end of all. If all entries may be gone,
+  the interval also contains the least lower end and the value of an empty row.
 
 **Matrices.** An interval lets each column of a reduction lose the entries that matter most to it, but all columns lose
 the same ones. So where a matrix mixes columns, each number y of the product is bounded once more, for the lower end as
@@ -28,17 +31,17 @@ it is and for the upper end with its sign turned, and the narrower of both inter
 
 - *Of a sum or mean*, where y is a constant plus Σ w z or Σ w relu(z), and each z is a column of the reduction plus
   other summands of the same row. With l and h the ends of z, and l < 0 < h, w relu(z) is at least 0 and at least w z if
-  w > 0, and at least w times the chord through both ends if w < 0, because ReLU is convex. If h ≤ 0 it is 0, and if
-  l ≥ 0 it is w z. So y is at least a constant plus slopes times z. Other summands are replaced by an end of their
-  interval. What is left, slopes times the columns of the reduction, is the same reduction of slopes times each entry,
-  one number for each entry, and is bounded as above.
-- *Of a maximum*, where y is a constant plus Σ w m. Where w < 0, m is replaced by its upper end. Where w > 0, let
-  v₁ ≥ v₂ ≥ … be the lower ends of the column, of the entries that are there unless they are among the at most k that
-  go. The maximum is below a number θ only if all entries with v ≥ θ are gone. If these are j, then 1 is at most the
-  number of them that are gone, divided by j. Adding this up over all θ from v₁ down to the lower end that m has anyway,
-  m falls below v₁ by at most the sum, over all entries that are gone, of a share of each: (v_j − v_{j + 1}) / j for
-  every j from its own place on. So y is at least a constant plus Σ w v₁, less the k largest of what all shares of an
-  entry, times w, add up to. A minimum is a maximum with all signs turned.
+  w > 0, and at least w times the chord through both ends if w < 0, because ReLU is convex. If h ≤ 0 it is 0, and if l ≥
+  0 it is w z. So y is at least a constant plus slopes times z. Other summands are replaced by an end of their interval.
+  What is left, slopes times the columns of the reduction, is the same reduction of slopes times each entry, one number
+  for each entry, and is bounded as above.
+- *Of a maximum*, where y is a constant plus Σ w m. Where w < 0, m is replaced by its upper end. Where w > 0, let v₁ ≥
+  v₂ ≥ … be the lower ends of the column, of the entries that are there unless they are among the at most k that go. The
+  maximum is below a number θ only if all entries with v ≥ θ are gone. If these are j, then 1 is at most the number of
+  them that are gone, divided by j. Adding this up over all θ from v₁ down to the lower end that m has anyway, m falls
+  below v₁ by at most the sum, over all entries that are gone, of a share of each: (v_j − v_{j + 1}) / j for every j
+  from its own place on. So y is at least a constant plus Σ w v₁, less the k largest of what all shares of an entry,
+  times w, add up to. A minimum is a maximum with all signs turned.
 
 **Levels.** There are intervals for several budgets, and a branch in which r edits are left reads those for the next
 budget that is at least r: a larger budget is a larger family. When the status of an edit changes, the rows that it
@@ -49,10 +52,12 @@ intervals of a level do not depend on which branches came before. Where no edit 
 (unless a comparison is undecided): that is how a set of edits itself is looked at before it is handed over.
 
 **The search** (`search.py`) covers the same sets as that of the package above, for the same reasons: a set is pruned
-with a branch by one of both bounds, handed over, or passed over because an edit of it is cut off, or because it costs
-too much. In which order edits are decided makes no difference to that; where the search begins again in another order,
-it covers all sets anew. An edit is *cut off* if the target reads none of the rows that it deletes entries of; what it
-reads is found by following all rows back from it, but for entries that are deleted.
+with a branch by some bound, or because an edit of it is too weak (`losses/`), handed over, or passed over because an
+edit of it is cut off, or because it costs too much. In which order edits are decided makes no difference to that. The
+most promising one comes first, whose loss is the largest share of what is still missing; but where at least half of the
+free edits may be made, those nearest to the target do, since others are then often cut off. An edit is *cut off* if the
+target reads none of the rows that it deletes entries of; what it reads is found by following all rows back from it, but
+for entries that are deleted.
 
 **Rounding** is as in the package above.
 
@@ -62,6 +67,11 @@ reads is found by following all rows back from it, but for entries that are dele
 | `entries.py` | what a row reads, and the status of each entry of a reduction |
 | `rows.py` | one row of each kind of step |
 | `mixing.py` | rows of matrix products once more |
-| `search.py` | bringing a level up to date; branch and bound |
+| `losses/` | what each edit takes off a score at most |
+| `branches.py` | where the search is, and bringing a level up to date |
+| `fixing.py` | excluding weak edits, and pruning branches that have no others |
+| `search.py` | branch and bound |
+| `room.py` | the arrays that all this is computed in |
 | `sieve.py` | what Python sees of it; asking for tighter bounds |
+
 """

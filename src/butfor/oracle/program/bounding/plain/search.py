@@ -46,6 +46,9 @@ __all__ = ["search"]
 # after so many branches.
 TO_SEE, TO_SEE_AGAIN = 3, 256
 
+# In sets of at most so many edits, the most promising one comes first.
+FEW = 8
+
 
 @called
 def _mark_live(p: Any, b: Any) -> None:
@@ -99,6 +102,15 @@ def _may_follow(p: Any, b: Any, k: int, room: float) -> bool:
     return b.status[b.order[k]] == FREE and b.costs[k] <= room and _is_live(p, b, b.order[k])
 
 
+@kernel
+def _many_may_be_made(b: Any, left: int) -> bool:
+    """Whether so many edits may be made that those nearest to the target are decided first: others are then cut off."""
+    free = 0
+    for k in range(len(b.order)):
+        free += b.status[b.order[k]] == FREE
+    return b.numbers[DEPTH] + left > FEW and 2 * left >= free
+
+
 @called
 def _follow(p: Any, b: Any, left: int, afford: float) -> int:
     """The place of the edit to decide next, the most promising one that is known; -1 if there is none.
@@ -108,18 +120,16 @@ def _follow(p: Any, b: Any, left: int, afford: float) -> int:
     if b.numbers[LIVE] != 1:
         _mark_live(p, b)
         b.numbers[LIVE] = 1
-    free = 0
+    nearest_first, chosen, best, near = _many_may_be_made(b, left), -1, -1.0, 1 << 60
     for k in range(len(b.order)):
-        free += b.status[b.order[k]] == FREE
-    chosen, best, near = -1, -1.0, 1 << 60
-    for k in range(len(b.order)):
-        if b.status[b.order[k]] == FREE and _may_follow(p, b, k, afford):
-            if left == 1:
-                _put_candidate(b, b.order[k])
-                continue
-            hops = p.hops[b.order[k]] if 2 * left >= free and len(b.again) > 10 else 0
-            if hops < near or (hops == near and b.promise[b.order[k]] > best):
-                chosen, best, near = k, b.promise[b.order[k]], hops
+        if not _may_follow(p, b, k, afford):
+            continue
+        if left == 1:
+            _put_candidate(b, b.order[k])
+            continue
+        hops, promise = p.hops[b.order[k]] if nearest_first else 0, b.promise[b.order[k]]
+        if hops < near or (hops == near and promise > best):
+            chosen, best, near = k, promise, hops
     if left == 1:
         _hand_over(b, b.numbers[DEPTH])
     return chosen
