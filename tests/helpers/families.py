@@ -17,13 +17,15 @@ from torch_geometric.data import Data
 
 import butfor
 from butfor.edits.edits import pack
-from butfor.oracle.program.bounding.plain.sieve import PlainBounding, PlainSieve
+from butfor.oracle.program.bounding.plain.entries import MADE
+from butfor.oracle.program.bounding.plain.losses.room import GIVEN_UP
+from butfor.oracle.program.bounding.plain.sieve import NEVER, PlainBounding, PlainSieve
 from butfor.oracle.program.bounding.sieve import ProgramSieve
 from butfor.oracle.program.oracle import ProgramOracle
 from program_cases import CLASSES, WIDTH, ProgramCase
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -43,13 +45,15 @@ def hub_case(model: nn.Module, leaves: int, seed: int = 0, space: butfor.EditSpa
     return ProgramCase(lambda: copy.deepcopy(model), data, True, 0, space or butfor.EditSpace())
 
 
-def sage_stack(aggregation: str, depth: int, seed: int) -> nn.Module:
-    """Layers of one aggregation, with ReLU between them."""
+def sage_stack(
+    aggregation: str | list[str], depth: int, seed: int, between: Callable[[], nn.Module] = nn.ReLU
+) -> nn.Module:
+    """Layers of one aggregation, with ReLU or something else between them."""
     torch.manual_seed(seed)
     call, layers = "x, edge_index -> x", []
     for layer in range(depth):
         width = CLASSES if layer == depth - 1 else WIDTH
-        layers += [(pyg.SAGEConv(WIDTH, width, aggr=aggregation), call), nn.ReLU()]
+        layers += [(pyg.SAGEConv(WIDTH, width, aggr=aggregation), call), between()]
     return pyg.Sequential("x, edge_index", layers[:-1])
 
 
@@ -87,6 +91,19 @@ def margins(case: ProgramCase, sets: Sequence[tuple[int, ...]], pairs: NDArray[n
     scores = case.truth(pack(sets))
     apart = np.where(np.isfinite(scores).all(axis=1)[:, None], scores @ pairs.T, np.inf)
     return apart.min(axis=1) if every else apart.max(axis=1)
+
+
+def losses_of(
+    plain: PlainBounding, made: Sequence[int], free: NDArray[np.int64], most: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Each difference where ``made`` is made, and what each free edit takes off it at most, with ``most`` of them."""
+    branches = plain.begin(free, np.zeros(len(free)), 0)
+    branches.status[list(made)] = MADE
+    plain.ready[:] = False
+    plain.run(branches, most, np.inf, 0.0, NEVER, 0)
+    assert not plain.losses.numbers[GIVEN_UP]
+    first = plain.tables.at[plain.tables.out]
+    return plain.room.low[0, first : first + plain.differences].copy(), branches.losses[0].copy()
 
 
 def subsets(free: Iterable[int], sizes: Iterable[int]) -> list[tuple[int, ...]]:

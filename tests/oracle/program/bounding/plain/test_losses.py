@@ -1,0 +1,164 @@
+"""What each deletion takes off a score at most, against every set of deletions, in double precision."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import leaky_relu
+from torch_geometric import nn as pyg
+from torch_geometric.data import Data
+
+from butfor.edits.edits import pack
+from butfor.oracle import registry
+from butfor.oracle.program.bounding.plain import sieve
+from butfor.oracle.program.oracle import program_oracle
+from families import EXACT, hub_case, losses_of, plain_of, sage_stack, subsets, undirected_case
+from gnns import LOCAL
+from program_cases import CLASSES, WIDTH, ProgramCase, kind_case
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+AGGREGATIONS = ("sum", "mean", "max", "min")
+
+# Rings with chords and a tail: edges lie on many paths, some of which lead back to the target.
+EDGES = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 4), (3, 4), (4, 5), (0, 5), (0, 6), (6, 7)]
+
+
+@pytest.fixture(autouse=True)
+def _programs_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "FAST_ORACLES", [program_oracle])
+
+
+def check(case: ProgramCase, seed: int, most_free: int = 8) -> float:
+    """No set takes more off a difference than its edits together. Returns how much of their losses the worst takes."""
+    plain, pairs, _ = plain_of(case)
+    assert plain.tables.has_losses
+    random, shares = np.random.default_rng(seed), []
+    for made_now in range(3):
+        order = random.permutation(len(case.edits))
+        made, free = order[:made_now], np.sort(order[made_now : made_now + most_free])
+        for most in (1, 2, 4, most_free):
+            sets = [(*made, *more) for more in subsets(free, range(most + 1))]
+            truth = case.truth(pack(sets)) @ pairs.T
+            now, losses = losses_of(plain, made.tolist(), free, most)
+            np.testing.assert_allclose(now, truth[0], atol=EXACT)
+            for one, taken in zip(sets, truth[0] - truth, strict=True):
+                allowed = losses[:, list(one[made_now:])].sum(axis=1)
+                assert (taken <= allowed + EXACT * (1 + np.abs(truth[0]))).all(), (made, one, most, taken, allowed)
+                if len(one) == made_now + 1:
+                    shares.append((taken / np.maximum(allowed, 1e-9)).max())
+    return max(shares)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+def test_no_set_takes_more_than_its_edits_together(aggregation: str, depth: int) -> None:
+    for seed in range(4):
+        case = undirected_case(sage_stack(aggregation, depth, seed), EDGES, seed)
+        assert check(case, seed) > 0.5, "losses say something"
+
+
+def test_several_aggregations_in_one_layer() -> None:
+    for seed in range(4):
+        check(undirected_case(sage_stack(["sum", "mean", "max", "min"], 2, seed), EDGES, seed), seed)
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+@pytest.mark.parametrize("between", [nn.Identity, nn.LeakyReLU, lambda: nn.LeakyReLU(0.9)])
+def test_other_activations(aggregation: str, between: Callable[[], nn.Module]) -> None:
+    for seed in range(2):
+        check(undirected_case(sage_stack(aggregation, 3, seed, between), EDGES, seed), seed)
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+def test_a_hub(aggregation: str) -> None:
+    """More entries than are told apart at once (`MOST_TOPS`)."""
+    for seed in range(2):
+        check(hub_case(sage_stack(aggregation, 2, seed), 12, seed), seed, 9)
+
+
+@pytest.mark.parametrize("shift", [3.0, -3.0])
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+def test_rows_that_nothing_leads_to(aggregation: str, shift: float) -> None:
+    """Numbers of one sign only: the value of an empty row is the least, or the largest."""
+    for seed in range(3):
+        case = undirected_case(sage_stack(aggregation, 2, seed), EDGES, seed)
+        case.data.x += shift
+        check(case, seed, 9)
+
+
+@pytest.mark.parametrize("aggregation", ["max", "min"])
+def test_features_that_are_alike(aggregation: str) -> None:
+    for seed in range(4):
+        case = undirected_case(sage_stack(aggregation, 2 + seed % 2, seed), EDGES, seed)
+        case.data.x = (case.data.x > 0).to(case.data.x)
+        check(case, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in LOCAL if any(word in name for word in ("SAGE", "Graph", "GIN"))])
+def test_other_kinds(name: str) -> None:
+    for seed in range(3):
+        case = kind_case(LOCAL[name], seed, bool(seed % 2), seed % 9, False)
+        found = plain_of(case)
+        if found is not None and found[0].tables.has_losses:
+            check(case, seed)
+
+
+class Doubled(nn.Module):
+    """The same row is read through two functions, and what arrives along parallel edges has factors of both signs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = pyg.GraphConv(WIDTH, WIDTH), pyg.GraphConv(2 * WIDTH, CLASSES)
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
+        h = self.first(x, edge_index, edge_weight)
+        return self.second(torch.cat([leaky_relu(h, 0.3), h.relu() - x], dim=1), edge_index, edge_weight)
+
+
+def doubled_case(seed: int) -> ProgramCase:
+    random, index = np.random.default_rng(seed), torch.tensor(EDGES).T
+    both = torch.cat([index, index.flip(0), index[:, :3], index[:, :3].flip(0)], dim=1)
+    torch.manual_seed(seed)
+    data = Data(
+        x=torch.from_numpy(random.normal(size=(8, WIDTH))), edge_index=both,
+        edge_weight=torch.from_numpy(random.normal(size=both.shape[1])),
+    )  # fmt: skip
+    model = Doubled().double().eval()
+    return ProgramCase(lambda: model, data, True, 0, fields=("edge_weight",))
+
+
+def test_factors_parallel_edges_and_rows_that_are_read_twice() -> None:
+    for seed in range(6):
+        check(doubled_case(seed), seed)
+
+
+BROKEN: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "matrices of another size": lambda q: {"turned": 0.2 * q.turned},
+    "no room for changes of both signs": lambda q: {"turned_sizes": 0 * q.turned_sizes},
+    "changes of one row in place of another's": lambda q: {"change_at": 0 * q.change_at},
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_broken_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(tables: Any) -> Any:
+        found = sieve_room(tables)
+        return found._replace(**BROKEN[name](found))
+
+    sieve_room = sieve.room_for_losses
+    monkeypatch.setattr(sieve, "room_for_losses", broken)
+    with pytest.raises(AssertionError):
+        check_many()
+
+
+def check_many() -> None:
+    for seed in range(6):
+        for aggregation in AGGREGATIONS:
+            check(undirected_case(sage_stack(aggregation, 3, seed), EDGES, seed), seed)
