@@ -16,7 +16,18 @@ from butfor.edits.edits import pack
 from butfor.oracle import registry
 from butfor.oracle.program.bounding.plain import sieve
 from butfor.oracle.program.oracle import program_oracle
-from families import EXACT, hub_case, losses_of, plain_of, sage_stack, subsets, undirected_case
+from families import (
+    EXACT,
+    hub_case,
+    losses_of,
+    margins,
+    missed,
+    plain_of,
+    sage_stack,
+    sifted,
+    subsets,
+    undirected_case,
+)
 from gnns import LOCAL
 from program_cases import CLASSES, WIDTH, ProgramCase, kind_case
 
@@ -137,6 +148,41 @@ def doubled_case(seed: int) -> ProgramCase:
 def test_factors_parallel_edges_and_rows_that_are_read_twice() -> None:
     for seed in range(6):
         check(doubled_case(seed), seed)
+
+
+class Endless(nn.Module):
+    """The largest, or least, of what arrives, and infinite where nothing does; ReLU makes 0 of that."""
+
+    def __init__(self, code: str, layers: int) -> None:
+        super().__init__()
+        self.code, self.layers = code, nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(layers))
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        sign = 1.0 if self.code == "amax" else -1.0
+        for layer in self.layers:
+            sent = layer(x)[edge_index[0]]
+            empty = torch.full_like(x, -sign * torch.inf)
+            found = empty.scatter_reduce(0, edge_index[1][:, None].expand_as(sent), sent, self.code, include_self=False)
+            x = (sign * found).relu()
+        return x[:, :CLASSES] - x[:, 1 : CLASSES + 1]
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("code", ["amax", "amin"])
+def test_rows_that_are_infinite_if_nothing_leads_to_them(code: str, layers: int) -> None:
+    """Their slopes are unknown; then so is what edits take off, which is not nothing."""
+    for seed in range(8):
+        torch.manual_seed(seed)
+        case = undirected_case(Endless(code, layers), EDGES, seed)
+        plain, pairs, every = plain_of(case)
+        free = np.random.default_rng(seed).permutation(len(case.edits))[:7]
+        for most in (1, 3, 7):
+            sets = subsets(free, range(most + 1))
+            truth = dict(zip(map(frozenset, sets), margins(case, sets, pairs, every).tolist(), strict=True))
+            least = min(truth.values())
+            assert plain.least_margin((), free, most) <= least + EXACT * (1 + abs(least))
+            needed = float(np.median(list(truth.values())))
+            assert not missed(truth, sifted(plain, free, most, needed), needed)
 
 
 BROKEN: dict[str, Callable[[Any], dict[str, Any]]] = {

@@ -14,7 +14,7 @@ __all__ = [
     "ANSWER", "ASKED", "ASKED_COST", "ASKS", "BOUNDED", "CANDIDATES", "CLOCK", "COST", "CUT", "DECIDED", "DEPTH",
     "DONE", "IS_NEW", "LEFT", "LIVE", "NOTHING", "NUMBERS_PER_EVALUATION", "NUM_KNOWN", "NUM_NUMBERS", "OPEN",
     "PREFIXES", "PRUNED", "SEARCHED", "SEARCHES", "SEEN", "SPENT", "UNPAID", "WORK", "Branches", "bounded",
-    "bring_up_to_date", "rounding", "width_of",
+    "bring_up_to_date", "pay", "rounding", "width_of",
 ]  # fmt: skip
 
 # How far scores in single precision may be off, relative to the largest score: generous, but not proved.
@@ -186,13 +186,21 @@ def margin(p: Any, room: Any, level: int, differences: int, every: bool) -> floa
     return margin if margin == margin else -np.inf
 
 
+@kernel
+def pay(b: Any, before: int) -> None:
+    """Add the work that was done since to what bounds have cost."""
+    numbers = b.numbers
+    numbers[UNPAID] += numbers[WORK] - before
+    numbers[SPENT] += numbers[UNPAID] // NUMBERS_PER_EVALUATION
+    numbers[UNPAID] %= NUMBERS_PER_EVALUATION
+
+
 @called
 def bounded(p: Any, room: Any, b: Any, left: int, differences: int, every: bool, price: int) -> float:
     """A lower bound of the margin of this branch with so many edits left; its price, and its work, are counted."""
     numbers = b.numbers
     level, before = b.level_of[min(left, len(b.level_of) - 1)], numbers[WORK]
     bring_up_to_date(p, room, b, level)
-    numbers[UNPAID] += numbers[WORK] - before
-    numbers[SPENT] += price + numbers[UNPAID] // NUMBERS_PER_EVALUATION
-    numbers[UNPAID] %= NUMBERS_PER_EVALUATION
+    numbers[SPENT] += price
+    pay(b, before)
     return margin(p, room, level, differences, every)

@@ -13,9 +13,9 @@ import numpy as np
 from butfor.oracle.program.bounding.plain.branches import (
     DECIDED,
     DEPTH,
-    UNPAID,
     WORK,
     bring_up_to_date,
+    pay,
     rounding,
 )
 from butfor.oracle.program.bounding.plain.entries import FREE, KEPT
@@ -61,9 +61,8 @@ def fix(p: Any, room: Any, q: Any, b: Any, left: int, needed: float, differences
                 p, room, q, b, level, left, d, b.losses[place, d]
             )
     b.again[depth] = 0
-    work = q.numbers[LOOKED] // LOOKED_PER_NUMBER
-    numbers[WORK] += work
-    numbers[UNPAID] += numbers[WORK] - before
+    numbers[WORK] += q.numbers[LOOKED] // LOOKED_PER_NUMBER
+    pay(b, before)
     return _exclude(b, left, every)
 
 

@@ -73,6 +73,9 @@ def through_extreme(
     for c in range(width):
         if g[c] == 0.0 and a[c] == 0.0:
             continue
+        if not (np.isfinite(g[c]) and np.isfinite(a[c])):
+            q.numbers[GIVEN_UP] = 1
+            return
         best, top = 0, sign * now[room.places[0] + c]
         for k in range(1, count):
             x = sign * now[room.places[k] + c]

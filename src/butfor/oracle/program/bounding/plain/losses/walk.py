@@ -195,7 +195,7 @@ def _find_slopes(p: Any, room: Any, q: Any, level: int, step: int, row: int, wid
         slope = 1.0 if x > 0.0 else leak
         y, up, down = slope * x, slope, slope
         if not (np.isfinite(low) and np.isfinite(high)):
-            # Then the walk is given up where this leads to an edit.
+            # Then the walk is given up where this leads to an edit, or to a maximum.
             slope = up = down = np.nan
         if high > x and x <= 0.0:
             up = max(((high if high > 0.0 else leak * high) - y) / (high - x), slope)
