@@ -63,10 +63,14 @@ def room_for_losses(tables: Plain) -> Losses:
     own = entries if (tables.flat.first[tables.flat.inputs[of_rows, 0]] >= 0).any() else 1
 
     def turned(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
+        # Those of products with maxima of fixed rows are large, and not needed; what is not written takes no memory.
         result = room_for(some * len(matrices))
         for step in np.flatnonzero(tables.flat.kind == LINEAR)[: some * len(tables.flat.kind)]:
+            value = tables.flat.inputs[step, 0]
+            if _is_extreme_of_fixed_rows(tables, value):
+                continue
             begin = tables.flat.tables[step, MATRIX]
-            shape = tables.flat.width[tables.flat.inputs[step, 0]], tables.flat.width[tables.flat.out[step]]
+            shape = tables.flat.width[value], tables.flat.width[tables.flat.out[step]]
             matrix = matrices[begin : begin + shape[0] * shape[1]]
             result[begin : begin + len(matrix)] = matrix.reshape(shape).T.ravel()
         return result
@@ -105,11 +109,20 @@ def _widest(tables: Plain) -> int:
     followed = {int(out)}
     for step in range(len(flat.kind)):
         for value in flat.inputs[step, : flat.arity[step]]:
-            of = tables.step_of[flat.first[value]] if flat.first[value] >= 0 else -1
-            is_extreme = of >= 0 and flat.kind[of] == REDUCE and AMAX <= flat.code[of] <= AMIN
-            if of >= 0 and not (is_extreme and flat.kind[step] == LINEAR and flat.first[flat.inputs[of, 0]] < 0):
+            changes = flat.first[value] >= 0
+            if changes and not (flat.kind[step] == LINEAR and _is_extreme_of_fixed_rows(tables, value)):
                 followed.add(int(value))
     return int(max(flat.width[value] for value in followed))
+
+
+def _is_extreme_of_fixed_rows(tables: Plain, value: int) -> bool:
+    """Whether a value is a maximum or minimum of rows that no edit changes."""
+    flat = tables.flat
+    if flat.first[value] < 0:
+        return False
+    step = tables.step_of[flat.first[value]]
+    is_extreme = flat.kind[step] == REDUCE and AMAX <= flat.code[step] <= AMIN
+    return bool(is_extreme and flat.first[flat.inputs[step, 0]] < 0)
 
 
 def _places_of_changes(tables: Plain) -> tuple[NDArray[np.int64], int]:
