@@ -13,9 +13,7 @@ from torch_geometric import nn as pyg
 from torch_geometric.data import Data
 
 from butfor.edits.edits import pack
-from butfor.oracle import registry
 from butfor.oracle.program.bounding.plain import sieve
-from butfor.oracle.program.oracle import program_oracle
 from families import (
     EXACT,
     hub_case,
@@ -38,11 +36,6 @@ AGGREGATIONS = ("sum", "mean", "max", "min")
 
 # Rings with chords and a tail: edges lie on many paths, some of which lead back to the target.
 EDGES = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 4), (3, 4), (4, 5), (0, 5), (0, 6), (6, 7)]
-
-
-@pytest.fixture(autouse=True)
-def _programs_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "FAST_ORACLES", [program_oracle])
 
 
 def check(case: ProgramCase, seed: int, most_free: int = 8) -> float:

@@ -11,8 +11,6 @@ from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 from torch_geometric.data import Data
 
-from butfor.oracle import registry
-from butfor.oracle.program.oracle import program_oracle
 from families import EXACT, margins, plain_of, sifted, subsets
 from program_cases import ProgramCase
 
@@ -22,11 +20,6 @@ if TYPE_CHECKING:
 # More than are found at once.
 LEAVES = 11
 SHIFT = 50.0
-
-
-@pytest.fixture(autouse=True)
-def _programs_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "FAST_ORACLES", [program_oracle])
 
 
 class One(nn.Module):

@@ -13,11 +13,9 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 import butfor
-from butfor.oracle import registry
 from butfor.oracle.program.bounding.plain.entries import FREE, KEPT, MADE
 from butfor.oracle.program.bounding.plain.sieve import NEVER, PlainBounding
 from butfor.oracle.program.bounding.sieve import Bounding
-from butfor.oracle.program.oracle import program_oracle
 from families import EXACT, bounding_of, margins, missed, plain_of, sage_stack, sifted, subsets, undirected_case
 from program_cases import ProgramCase
 
@@ -25,11 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 EDGES = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 4), (3, 4), (4, 5), (5, 6), (0, 6), (0, 7), (7, 8)]
-
-
-@pytest.fixture(autouse=True)
-def _programs_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "FAST_ORACLES", [program_oracle])
 
 
 def apart(plain: PlainBounding, branches: Any, most: int) -> float:

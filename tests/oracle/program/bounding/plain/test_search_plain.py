@@ -11,10 +11,8 @@ import torch
 from torch import nn
 from torch_geometric.data import Data
 
-from butfor.oracle import registry
 from butfor.oracle.program.bounding.plain import sieve, tables
 from butfor.oracle.program.bounding.plain.sieve import PlainBounding
-from butfor.oracle.program.oracle import program_oracle
 from families import (
     EXACT,
     bounding_of,
@@ -38,11 +36,6 @@ STEPS = (1, 3, 10**6)
 
 # Rings with chords and a tail: several ways lead to the target, and some edits cut others off.
 EDGES = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 4), (3, 4), (4, 5), (5, 6), (0, 6), (0, 7), (7, 8)]
-
-
-@pytest.fixture(autouse=True)
-def _programs_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "FAST_ORACLES", [program_oracle])
 
 
 def rings(aggregation: str, depth: int, seed: int) -> ProgramCase:
