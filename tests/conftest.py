@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
@@ -14,6 +19,15 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 def _one_thread() -> None:
     # Two pytest workers on two cores: more threads than that only get in each other's way.
     torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _no_old_sequential() -> Iterator[None]:
+    # PyG names the class of each `Sequential` by a random number below 16^6, and takes the old one for the new one where
+    # two are the same: among thousands in one process, some are.
+    yield
+    for name in [name for name in sys.modules if name.startswith("torch_geometric.nn.sequential_Sequential_")]:
+        del sys.modules[name]
 
 
 @pytest.fixture(scope="session")

@@ -107,6 +107,12 @@ def add_products(
     out[o : o + width], out[p : p + width] = rows
 
 
+def add_products_of_relus(*arguments: Any) -> None:
+    """The same of rows that are 0 where they are negative."""
+    out, o, p, start, s, t, x, *others = arguments
+    add_products(out, o, p, start, s, t, np.maximum(x, 0.0), *others)
+
+
 def of_rows(join: Function) -> Function:
     """A row joined with others."""
 
@@ -138,6 +144,7 @@ def row_by_row(compute: Function) -> Function:
 VECTORS: dict[str, Function] = {
     "add_multiples": add_multiples,
     "add_products": add_products,
+    "add_products_of_relus": add_products_of_relus,
     "add_rows": of_rows(np.add),
     "largest_of_rows": of_rows(np.maximum),
     "smallest_of_rows": of_rows(np.minimum),
@@ -153,7 +160,7 @@ VECTORS: dict[str, Function] = {
 def after_layout(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Layout], Layout]) -> None:
     """Spoil every layout that is made."""
     right = Layout.of
-    monkeypatch.setattr(Layout, "of", lambda *arguments: spoil(right(*arguments)))
+    monkeypatch.setattr(Layout, "of", lambda *arguments, **options: spoil(right(*arguments, **options)))
 
 
 def after_lowering(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Reduce], None]) -> None:

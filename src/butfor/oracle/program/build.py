@@ -52,7 +52,7 @@ def build(predictor: Predictor, edits: Edits, max_numbers: int) -> Program:
     features = lowered.features
     leave_out_constant_columns(lowered.out)
     present = np.arange(may_be + len(never)) < near.num_columns
-    layout = Layout.of(lowered.out, 0, present, [value for value, _ in features], never)
+    layout = Layout.of(lowered.out, 0, present, [value for value, _ in features], never, fused=True)
     _check_size(layout, max_numbers)
     against = predictor.graph.directed and any(turned for _, turned in layout.receivers)
     if near.hops is not None and (lowered.facts.reads_all or against):
@@ -121,7 +121,7 @@ class WholeProgram:
         near = edits.neighbourhood
         out, row = self.rows.of(near.targets[0] - self.first, near.columns)
         leave_out_constant_columns(out)
-        layout = Layout.of(out, row, np.ones(near.num_columns, dtype=bool))
+        layout = Layout.of(out, row, np.ones(near.num_columns, dtype=bool), fused=True)
         _check_size(layout, max_numbers)
         return Program(layout, out, [], _edited(edits, layout, []), self.trace, "", is_part=True)
 

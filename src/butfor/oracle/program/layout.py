@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from butfor.oracle.program.kernels.emitting import LANES
 from butfor.oracle.program.kernels.evaluate import evaluate
 from butfor.oracle.program.kernels.flat import Flat, State
 from butfor.oracle.program.kernels.functions import CODES
+from butfor.oracle.program.kernels.values import WIDE
 from butfor.oracle.program.steps import Concat, Fold, Gather, Linear, Map, Pick, Reduce, in_order
 
 if TYPE_CHECKING:
@@ -172,7 +174,7 @@ class _Steps:
         place[flat.INPUTS] = self.tables.put(np.array(of))
 
     def _write_linear(self, at: int, step: Linear) -> None:
-        self.kind[at] = flat.LINEAR
+        self.kind[at], self.code[at] = flat.LINEAR, step.of_relu
         self.places[at, flat.MATRIX] = sum(_padded(matrix.size) for matrix in self._matrices)
         self._matrices.append(step.matrix.ravel())
 
@@ -240,9 +242,13 @@ class Layout:
         present: NDArray[np.bool_],
         features: Sequence[Value] = (),
         never: NDArray[np.int64] | None = None,
+        fused: bool = False,
     ) -> Layout:
-        """Lay out all that leads to one row of a value; the edge columns ``never`` lead nowhere, whatever is edited."""
-        pairs = in_order(out)
+        """Lay out all that leads to one row of a value; the edge columns ``never`` lead nowhere, whatever is edited.
+
+        ``fused`` lets one step do what two did, which is quicker, and not for those who look at every step.
+        """
+        pairs = _fused(in_order(out)) if fused else in_order(out)
         values = Values(pairs)
         steps = _Steps(pairs, values, len(present))
         leads = np.ones(len(present) + 1, dtype=bool)  # the last place is for what is no edge
@@ -294,6 +300,27 @@ class Layout:
     def numbers(self) -> int:
         """How many numbers a state holds, about."""
         return 3 * len(self.start) + self.num_second + len(self.flat.table)
+
+
+def _fused(pairs: list[tuple[Step, Value]]) -> list[tuple[Step, Value]]:
+    """The same steps, where matrix products compute the ReLU of what they read if nothing else reads it."""
+    readers = Counter(id(value) for step, _ in pairs for value in step.inputs)
+    found, inside = [], set()
+    for step, value in pairs:
+        if isinstance(step, Linear):
+            (row,) = step.inputs
+            if _is_relu(row) and readers[id(row)] == 1 and row.width <= WIDE:
+                assert row.step is not None
+                step = replace(step, inputs=row.step.inputs, of_relu=True)
+                inside.add(id(row))
+        found.append((step, value))
+    return [(step, value) for step, value in found if id(value) not in inside]
+
+
+def _is_relu(value: Value) -> bool:
+    """Whether it is the ReLU of another value, column by column."""
+    step = value.step
+    return isinstance(step, Map) and step.code == "relu" and step.columns == [None] and step.inputs[0].space is not None
 
 
 def _limit(step: Reduce) -> float:

@@ -23,7 +23,8 @@ def simplify(out: Value) -> None:
     Copies of columns are read where they come from. A matrix that is applied to a sum or mean of rows is applied to the
     rows instead: features of width 1,433 become 64 once and for all, and a sum that loses an entry need not be
     multiplied again. A sum of gathered rows, or of their products with factors, reads them where they are. Constants
-    that are added to rows and multiplied with them, such as a bias and batch norm, become part of the matrix before.
+    that are added to rows and multiplied with them, such as a bias and batch norm, become part of the matrix before. A
+    ReLU of all rows that a maximum is taken of becomes one of the maximum.
     """
     _leave_out_what_does_nothing(out)
     _read_through_copies(out)
@@ -37,6 +38,7 @@ def simplify(out: Value) -> None:
     for step, value in in_order(out):
         if isinstance(step, Reduce) and len(step.inputs) == 1:
             _read_where_it_is(step, value)
+    _compare_first(out)
     _join_constants(out)
 
 
@@ -84,6 +86,35 @@ def _join_constants(out: Value) -> None:
             row = _made(Map([row, Value(None, row.width, scale)], "mul", [None, None]), row, row.width)
             readers[id(row)] = 1
         value.step = Map([row, Value(None, row.width, shift)], "add", [None, None])
+
+
+def _compare_first(out: Value) -> None:
+    """Let the extremes of f(x) be f of the extremes of x, where f never falls and nothing else reads f(x).
+
+    Only for rows that are always there, such as the nodes of a graph that is read out: an edge that fades (`soften`) is
+    to be followed through what the model does, step by step.
+    """
+    readers = readers_of(out)
+    for step, value in in_order(out):
+        if not isinstance(step, Reduce) or step.code not in ("amax", "amin") or len(step.inputs) > 1:
+            continue
+        (row,) = step.inputs
+        never_empty = (step.edges < 0).all() and len(np.unique(step.receiver)) == value.rows
+        if never_empty and readers[id(row)] == 1 and _never_falls(row):
+            assert isinstance(row.step, Map)
+            extremes = _made(replace(step, inputs=row.step.inputs), value, value.width)
+            value.step = replace(row.step, inputs=[extremes])
+
+
+def _never_falls(row: Value) -> bool:
+    """Whether it is a function of each number of a row by itself that never falls."""
+    step = row.step
+    if not isinstance(step, Map) or step.columns != [None] or step.inputs[0].space is None:
+        return False
+    return step.code in _RISING or (step.code == "leaky_relu" and step.parameters[0] >= 0)
+
+
+_RISING = ("relu", "sigmoid", "tanh")
 
 
 def readers_of(out: Value) -> dict[int, int]:

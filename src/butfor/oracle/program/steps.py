@@ -123,10 +123,14 @@ class Pick(Step):
 
 @dataclass(eq=False)
 class Linear(Step):
-    """Each row times a matrix, plus fixed numbers where ``added`` has some."""
+    """Each row times a matrix, plus fixed numbers where ``added`` has some.
+
+    ``of_relu`` says that it is the ReLU of the row which is multiplied: only in a fused layout, where it saves a step.
+    """
 
     matrix: NDArray[np.float64]
     added: Value | None = None
+    of_relu: bool = False
 
     def evaluated(self) -> NDArray[np.float64]:
         """What comes out."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numba import njit
@@ -22,6 +24,11 @@ def multiples(out, o, start, s, matrix, m, factors, rows, count, width):
 @njit
 def products(out, o, p, start, s, t, x, i, j, matrix, m, wide, width):
     vectors.add_products(out, o, p, start, s, t, x, i, j, matrix, m, wide, width)
+
+
+@njit
+def products_of_relus(out, o, p, start, s, t, x, i, j, matrix, m, wide, width):
+    vectors.add_products_of_relus(out, o, p, start, s, t, x, i, j, matrix, m, wide, width)
 
 
 @njit
@@ -90,8 +97,9 @@ def test_multiples_of_rows_are_added(count: int) -> None:
         check(out, before, {5: truth})
 
 
+@pytest.mark.parametrize(("product", "least"), [(products, -np.inf), (products_of_relus, 0.0)])
 @pytest.mark.parametrize("wide", [1, 4, 7, 32])
-def test_products_of_two_rows_are_each_what_they_are_alone(wide: int) -> None:
+def test_products_of_two_rows_are_each_what_they_are_alone(product: Any, least: float, wide: int) -> None:
     random = np.random.default_rng(wide)
     for width in WIDTHS:
         matrix, x, start = numbers(random, 3 + wide * width), numbers(random, 2 * wide), numbers(random, 2 * width)
@@ -99,11 +107,12 @@ def test_products_of_two_rows_are_each_what_they_are_alone(wide: int) -> None:
         before = numbers(random, 1 + 2 * width)
         both, alone = room_for(len(before)), room_for(len(before))
         both[:] = alone[:] = before
-        products(both, 1, 1 + width, start, 0, width, x, wide, 0, matrix, 3, wide, width)
+        product(both, 1, 1 + width, start, 0, width, x, wide, 0, matrix, 3, wide, width)
         table = matrix[3:].reshape(wide, width)
-        truth = {1: start[:width] + x[wide:] @ table, 1 + width: start[width:] + x[:wide] @ table}
+        x_used = np.maximum(x, least)
+        truth = {1: start[:width] + x_used[wide:] @ table, 1 + width: start[width:] + x_used[:wide] @ table}
         check(both, before, truth)
-        products(alone, 1 + width, 1 + width, start, width, width, x, 0, 0, matrix, 3, wide, width)
+        product(alone, 1 + width, 1 + width, start, width, width, x, 0, 0, matrix, 3, wide, width)
         check(alone, before, {1 + width: truth[1 + width]})
         np.testing.assert_array_equal(alone[1 + width :], both[1 + width :])
 

@@ -141,7 +141,7 @@ def _flat(parts: list[list[list[Any]]]) -> list[Any]:
 
 def multiples(builder: Any, row: list[Any], factor: Any) -> list[Any]:
     """A row of vectors times a number."""
-    factors = everywhere(builder, builder.load(factor))
+    factors = everywhere(builder, factor)
     return [builder.fmul(one, factors, flags=("contract",)) for one in row]
 
 

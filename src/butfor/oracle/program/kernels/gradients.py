@@ -85,13 +85,15 @@ def _fold_back(flat: Any, values: Any, slopes: Any, step: int, row: int) -> None
 
 
 @kernel
-def _linear_back(flat: Any, slopes: Any, step: int, row: int) -> None:
+def _linear_back(flat: Any, values: Any, slopes: Any, step: int, row: int) -> None:
     value, a = flat.out[step], flat.inputs[step, 0]
     if flat.first[a] < 0:
         return
     width, o = flat.width[value], flat.start[value] + row * flat.width[value]
     i, m = flat.start[a] + row * flat.stride[a], flat.tables[step, MATRIX]
     for r in range(flat.width[a]):
+        if flat.code[step] and not values[i + r] > 0.0:
+            continue
         total = 0.0
         for c in range(width):
             total += slopes[o + c] * flat.matrices[m + r * width + c]
@@ -239,7 +241,7 @@ def _rows_back(flat: Any, values: Any, slopes: Any, step: int) -> None:
         elif kind == FOLD:
             _fold_back(flat, values, slopes, step, row)
         elif kind == LINEAR:
-            _linear_back(flat, slopes, step, row)
+            _linear_back(flat, values, slopes, step, row)
         elif kind == PICK:
             _pick_back(flat, slopes, step, row)
         else:

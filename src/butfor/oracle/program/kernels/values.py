@@ -31,6 +31,7 @@ from butfor.oracle.program.kernels.functions import ADD, MUL, RELU, function
 from butfor.oracle.program.kernels.vectors import (
     add_multiples,
     add_products,
+    add_products_of_relus,
     add_row,
     copy_row,
     fill_row,
@@ -38,7 +39,7 @@ from butfor.oracle.program.kernels.vectors import (
     relu_row,
 )
 
-__all__ = ["BLOCK", "begin", "compute", "copied", "needed_rows"]
+__all__ = ["BLOCK", "WIDE", "begin", "compute", "copied", "needed_rows"]
 
 # Rows that are wider than this have columns left out of products: it takes less to look for those that count.
 WIDE = 64
@@ -146,7 +147,10 @@ def begin(flat: Any, values: Any, step: int, row: int, out: Any, o: int) -> tupl
 
 @kernel
 def _linear(flat: Any, state: Any, step: int, rows: Any, now: int, out: Any) -> None:
-    """The product: of two rows at a time, or of those columns of a wide row that count."""
+    """The product: of two rows at a time, or of those columns of a wide row that count.
+
+    If the step has a code, of their ReLU.
+    """
     if flat.width[flat.inputs[step, 0]] > WIDE:
         _multiply_columns(flat, state, step, rows, now, out)
         return
@@ -159,7 +163,10 @@ def _linear(flat: Any, state: Any, step: int, rows: Any, now: int, out: Any) -> 
         start, s = begin(flat, state.base, step, one, out, o)
         _, t = begin(flat, state.base, step, other, out, p)
         i, j = flat.start[a] + one * wide, flat.start[a] + other * wide
-        add_products(out, o, p, start, s, t, x, i, j, flat.matrices, m, wide, width)
+        if flat.code[step]:
+            add_products_of_relus(out, o, p, start, s, t, x, i, j, flat.matrices, m, wide, width)
+        else:
+            add_products(out, o, p, start, s, t, x, i, j, flat.matrices, m, wide, width)
 
 
 @kernel

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "add_multiples",
     "add_products",
+    "add_products_of_relus",
     "add_row",
     "add_rows",
     "copy_row",
@@ -91,7 +92,7 @@ def add_multiples(
 
         def terms(j: Any, at: Any, vectors: int) -> list[list[Any]]:
             row = builder.gep(matrix, [builder.add(at, builder.mul(builder.load(builder.gep(rows, [j])), width))])
-            return [multiples(builder, loaded(builder, row, vectors), builder.gep(factors, [j]))]
+            return [multiples(builder, loaded(builder, row, vectors), builder.load(builder.gep(factors, [j])))]
 
         for_all_columns(builder, [(out, begin)], width, count, terms, _plus)
         return context.get_dummy_value()
@@ -99,33 +100,40 @@ def add_multiples(
     return _signature(types.void, out, o, start, s, matrix, m, factors, rows, count, width), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def add_products(
-    _: Any, out: Any, o: Any, p: Any, start: Any, s: Any, t: Any, x: Any, i: Any, j: Any, matrix: Any, m: Any,
-    wide: Any, width: Any,
-) -> tuple[Any, Any]:  # fmt: skip
-    """Two rows and, for each, the product of a row with a matrix, added up.
+def _products(of_relu: bool) -> Any:
+    """A function that multiplies two rows with a matrix, as they are or where they are not negative."""
+
+    def products(
+        _: Any, out: Any, o: Any, p: Any, start: Any, s: Any, t: Any, x: Any, i: Any, j: Any, matrix: Any, m: Any,
+        wide: Any, width: Any,
+    ) -> tuple[Any, Any]:  # fmt: skip
+        def generate(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+            wide, width = args[11:]
+            other = [*args]
+            other[1], other[4], other[7] = args[2], args[5], args[8]
+            of_two = [numbers(context, builder, signature, which) for which in (args, other)]
+            matrix = of_two[0][3]
+
+            def factor(x: Any) -> Any:
+                number = builder.load(x)
+                return _larger(builder, number, ir.Constant(ir.DoubleType(), 0.0)) if of_relu else number
+
+            def terms(k: Any, at: Any, vectors: int) -> list[list[Any]]:
+                row = loaded(builder, builder.gep(matrix, [builder.add(at, builder.mul(k, width))]), vectors)
+                return [multiples(builder, row, factor(builder.gep(x, [k]))) for _, _, x, _ in of_two]
+
+            for_all_columns(builder, [(out, begin) for out, begin, _, _ in of_two], width, wide, terms, _plus)
+            return context.get_dummy_value()
+
+        return _signature(types.void, out, o, p, start, s, t, x, i, j, matrix, m, wide, width), generate
+
+    products.__doc__ = f"""Two rows, and to each is added {"the ReLU of " if of_relu else ""}a row times a matrix.
 
     Each row is ``width`` numbers of ``start``, from ``s`` and from ``t`` on; what is multiplied are ``wide`` numbers of
     ``x`` from ``i`` and from ``j`` on; the matrix begins at ``m``, and the sums go to ``out`` from ``o`` and from ``p``
     on. Two rows take as long as one, may be the same, and what becomes of one does not depend on the other.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-        wide, width = args[11:]
-        other = [*args]
-        other[1], other[4], other[7] = args[2], args[5], args[8]
-        of_two = [numbers(context, builder, signature, which) for which in (args, other)]
-        matrix = of_two[0][3]
-
-        def terms(k: Any, at: Any, vectors: int) -> list[list[Any]]:
-            row = loaded(builder, builder.gep(matrix, [builder.add(at, builder.mul(k, width))]), vectors)
-            return [multiples(builder, row, builder.gep(x, [k])) for _, _, x, _ in of_two]
-
-        for_all_columns(builder, [(out, begin) for out, begin, _, _ in of_two], width, wide, terms, _plus)
-        return context.get_dummy_value()
-
-    return _signature(types.void, out, o, p, start, s, t, x, i, j, matrix, m, wide, width), generate
+    return intrinsic(products)
 
 
 def _of_rows(join: Callable[[Any, Any, Any], Any], text: str) -> Any:
@@ -210,6 +218,7 @@ def rows_differ(_: Any, x: Any, i: Any, y: Any, j: Any, width: Any) -> tuple[Any
     return _signature(types.boolean, x, i, y, j, width), generate
 
 
+add_products, add_products_of_relus = _products(of_relu=False), _products(of_relu=True)
 add_rows = _of_rows(_plus, "The sum")
 largest_of_rows = _of_rows(_larger, "The largest")
 smallest_of_rows = _of_rows(_smaller, "The smallest")
