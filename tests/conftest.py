@@ -23,8 +23,8 @@ def _one_thread() -> None:
 
 @pytest.fixture(autouse=True)
 def _no_old_sequential() -> Iterator[None]:
-    # PyG names the class of each `Sequential` by a random number below 16^6, and takes the old one for the new one where
-    # two are the same: among thousands in one process, some are.
+    # PyG names the class of each `Sequential` by a random number below 16^6, and takes an old one for a new one that
+    # has the same: among thousands in one process, some do.
     yield
     for name in [name for name in sys.modules if name.startswith("torch_geometric.nn.sequential_Sequential_")]:
         del sys.modules[name]

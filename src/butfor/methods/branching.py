@@ -57,6 +57,11 @@ class Ordering:
         return np.flatnonzero(self.is_first)
 
     @cached_property
+    def _firsts_before(self) -> NDArray[np.int64]:
+        """How many of these come before each position, and in all."""
+        return np.append(0, np.cumsum(self.is_first))
+
+    @cached_property
     def _effects(self) -> dict[int, NDArray[np.float64]]:
         return {}
 
@@ -81,8 +86,7 @@ class Ordering:
         end = len(self.edits)
         if self.limits is not None:
             end = int(np.searchsorted(-self.largest_effect(count)[:-1], -need, side="right"))
-        a, b = np.searchsorted(self._firsts, [start, end])
-        positions = self._firsts[a:b]
+        positions = self._firsts[self._firsts_before[start] : self._firsts_before[end]]
         return np.append(start, positions) if same and start < end else positions
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["FOLDS", "REDUCTIONS", "Edited", "Flat", "State", "inlined", "jit", "kernel", "natural"]
+__all__ = ["FOLDS", "REDUCTIONS", "Edited", "Flat", "State", "grows", "inlined", "jit", "kernel", "natural"]
 
 # Kinds of steps, of folds and of reductions.
 MAP, PICK, LINEAR, FOLD, GATHER, CONCAT, REDUCE = range(7)
@@ -180,6 +180,11 @@ def kernel(function: Callable[..., Any]) -> Any:
 def called(function: Callable[..., Any]) -> Any:
     """Compile what allocates nothing and is called rarely enough."""
     return njit(nogil=True, fastmath=FAST, error_model="numpy", _nrt=False, **BARE)(function)
+
+
+def grows(function: Callable[..., Any]) -> Any:
+    """Compile what allocates, and is called by what does too."""
+    return njit(nogil=True, **BARE)(function)
 
 
 def inlined(function: Callable[..., Any]) -> Any:

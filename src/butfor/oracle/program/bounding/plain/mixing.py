@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from butfor.oracle.program.bounding.plain.connections import IS_RELU, NUM_MIXES, OTHERS, REDUCED, SUMMED
 from butfor.oracle.program.bounding.plain.entries import (
     FREE,
     MADE,
@@ -22,7 +23,6 @@ from butfor.oracle.program.bounding.plain.entries import (
     least_mean,
     list_status,
 )
-from butfor.oracle.program.bounding.plain.tables import IS_RELU, NUM_MIXES, OTHERS, REDUCED, SUMMED
 from butfor.oracle.program.bounding.selection import smallest
 from butfor.oracle.program.kernels import flat as tables
 from butfor.oracle.program.kernels.flat import AMIN, MEAN, kernel

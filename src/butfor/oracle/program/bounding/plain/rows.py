@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from butfor.oracle.program.bounding.intervals import image, known, product
+from butfor.oracle.program.bounding.plain.connections import IS_EXTREME, REDUCED
 from butfor.oracle.program.bounding.plain.entries import (
     FREE,
     KEPT,
@@ -23,7 +24,6 @@ from butfor.oracle.program.bounding.plain.entries import (
     list_status,
 )
 from butfor.oracle.program.bounding.plain.mixing import mix_extremes, mix_sums
-from butfor.oracle.program.bounding.plain.tables import IS_EXTREME, REDUCED
 from butfor.oracle.program.bounding.selection import largest, rank, smallest
 from butfor.oracle.program.kernels import flat as tables
 from butfor.oracle.program.kernels.flat import AMIN, CONCAT, FOLD, GATHER, LINEAR, MAP, MEAN, PICK, SUM, kernel

@@ -7,8 +7,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from butfor.oracle.program.bounding.owners import lists
+from butfor.oracle.program.bounding.plain.connections import (
+    IS_EXTREME,
+    IS_RELU,
+    MOST_OTHERS,
+    NUM_MIXES,
+    OTHERS,
+    REDUCED,
+    SUMMED,
+    deleted,
+    feeds,
+    readers,
+)
 from butfor.oracle.program.layout import Layout, Values, room_for
-from butfor.oracle.program.steps import Concat, Fold, Gather, Linear, Map, Reduce, in_order
+from butfor.oracle.program.steps import Fold, Linear, Map, Reduce, in_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,16 +30,10 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
-__all__ = ["IS_EXTREME", "IS_RELU", "NUM_MIXES", "OTHERS", "REDUCED", "SUMMED", "Plain", "plain_tables"]
+__all__ = ["Plain", "plain_tables"]
 
 # The reductions that plain intervals know. Those of a softmax say too little.
 KNOWN = ("sum", "mean", "amax", "amin")
-
-# What is known of a matrix product that mixes the columns of a reduction; -1 for nothing. It is applied to a maximum or
-# minimum; or to `SUMMED`, which is `REDUCED` plus others, or to the ReLU of it.
-REDUCED, IS_EXTREME, SUMMED, IS_RELU, OTHERS = range(5)
-MOST_OTHERS = 3
-NUM_MIXES = OTHERS + MOST_OTHERS
 
 
 class Plain(NamedTuple):
@@ -50,7 +56,7 @@ class Plain(NamedTuple):
         sorted_at: for each row of a maximum or minimum of fixed rows, where its part of ``sorted`` begins; else -1.
         sorted: such a part is how many columns can differ from those of an empty row, which these are, and for each
             place from the most extreme one on, which entry of the row is there in each of these columns.
-        mixes: for each matrix product, which reduction it mixes the columns of, see above.
+        mixes: for each matrix product, which reduction it mixes the columns of, see `connections`.
         at_once: for each row of a reduction, how many of its entries one edit deletes at most.
         root: the rows of reductions that the target reads without any reduction between them.
         reads_from, reads, reads_by: for each row of a reduction, those that it reads in this way, and the edit that
@@ -119,14 +125,17 @@ class _Builder:
             self.values.part(width, value)[:] = value.width
         sizes = np.where(self.needed, width, 0)
         at = np.where(self.needed, np.cumsum(sizes) - sizes, -1)
-        mixes = self._mixes()
-        mixed_rows = [self._mixed_rows(value, mix) for (_, value), mix in zip(self.pairs, mixes, strict=True)]
-        pairs = [*(self._read(step, value) for step, value in self.pairs), *(pairs for pairs, _ in mixed_rows)]
-        readers = np.unique(np.concatenate(pairs), axis=0)
-        readers_from, readers_of = lists(readers[:, 0], count, readers[:, 1])
-        edit_from, edit_rows, at_once = self._toggled([looked_at for _, looked_at in mixed_rows])
-        root, reads = self._feeds()
+        mixes, most_entries, out = self._mixes(), self._most_entries(), self.number(self.out) + self.row
+        # A row reads at most two others for each entry, or all that its step reads, and what it mixes.
+        room = 2 * most_entries + NUM_MIXES + int(flat.arity.max())
+        pairs = readers(flat, mixes, step_of, room)
+        readers_from, readers_of = lists(pairs[:, 0], count, pairs[:, 1])
+        pairs, at_once = deleted(flat, mixes, step_of, self.edit_of, self.num_edits, room)
+        edit_from, edit_rows = lists(pairs[:, 0], self.num_edits, pairs[:, 1])
+        root, reads, hops = feeds(flat, step_of, self.edit_of, out, room)
         reads_from, read, reads_by = lists(reads[:, 0], count, reads[:, 1], reads[:, 2])
+        hops_of_edit = np.full(self.num_edits, len(self.pairs))
+        np.minimum.at(hops_of_edit, pairs[:, 0], hops[pairs[:, 1]])
         sorted_at, by_value = self._sorted()
         mixed = flat.width[flat.out[mixes[:, REDUCED] >= 0]]
         sizes_of = room_for(len(flat.matrices))
@@ -136,9 +145,9 @@ class _Builder:
             readers_from=readers_from, readers=readers_of, edit_from=edit_from, edit_rows=edit_rows,
             edit_of=self.edit_of, present=np.append(self.layout.present, True), sorted_at=sorted_at, sorted=by_value,
             mixes=mixes, at_once=at_once, root=root, reads_from=reads_from, reads=read, reads_by=reads_by,
-            hops=self._hops(root, reads, edit_from, edit_rows), out=self.number(self.out) + self.row,
+            hops=hops_of_edit, out=out,
             size=int(sizes.sum()), widest=int(flat.width.max()),
-            mixed=int(mixed.max(initial=0)), most_entries=self._most_entries(),
+            mixed=int(mixed.max(initial=0)), most_entries=most_entries,
             has_losses=all(_passes_losses(step) for step, _ in self.pairs),
         )  # fmt: skip
 
@@ -149,79 +158,6 @@ class _Builder:
     def rows(self, value: Value) -> Numbers:
         """The rows of a value that the target needs."""
         return np.flatnonzero(self.values.part(self.needed, value))
-
-    def entries(self, step: Reduce, value: Value) -> Numbers:
-        """The entries of a reduction that lead to rows which the target needs."""
-        return np.flatnonzero(self.values.part(self.needed, value)[step.receiver])
-
-    def _sources(self, step: Step, number: int, value: Value) -> tuple[Numbers, Numbers, Numbers]:
-        """Which rows of an input the needed rows of a step read: rows of the output, of the input, and edge columns."""
-        one = step.inputs[number]
-        if isinstance(step, Reduce):
-            entries = self.entries(step, value)
-            sources = step.source[entries] if number == 0 else entries
-            return step.receiver[entries], sources, step.edges[entries]
-        rows = self.rows(value)
-        sources = rows
-        if isinstance(step, Gather):
-            sources = step.source[rows]
-        elif isinstance(step, Concat):
-            begin = sum(other.rows for other in step.inputs[:number])
-            rows = rows[(rows >= begin) & (rows < begin + one.rows)]
-            sources = rows - begin
-        elif one.space is None:
-            sources = np.zeros_like(rows)
-        return rows, sources, np.full(len(rows), -1)
-
-    def _read(self, step: Step, value: Value) -> Numbers:
-        """Pairs of a row that can change and a row of the step that reads it."""
-        found = [np.zeros((0, 2), dtype=np.int64)]
-        for number, one in enumerate(step.inputs):
-            if not one.fixed:
-                rows, sources, _ = self._sources(step, number, value)
-                found.append(np.stack([self.number(one) + sources, self.number(value) + rows], axis=1))
-        return np.concatenate(found)
-
-    def _mixed_rows(self, value: Value, mix: Numbers) -> tuple[Numbers, Numbers]:
-        """What rows of a matrix product read besides their input, as in `_read`, and pairs of an edit and such a row.
-
-        An interval of the input may stay the same though a number changes that it was computed from.
-        """
-        nothing = np.zeros((0, 2), dtype=np.int64)
-        if mix[REDUCED] < 0:
-            return nothing, nothing
-        reduced = self.values.all[mix[REDUCED]]
-        assert isinstance(reduced.step, Reduce)
-        mine, into = self.number(value), self.values.part(self.needed, value)
-        rows, sources, columns = self._sources(reduced.step, 0, reduced)
-        rows, sources, edits = rows[into[rows]], sources[into[rows]], self.edit_of[columns[into[rows]]]
-        found, own = [nothing], np.flatnonzero(into)
-        if not reduced.step.inputs[0].fixed:
-            found.append(np.stack([self.number(reduced.step.inputs[0]) + sources, mine + rows], axis=1))
-        for number in mix[[SUMMED, *range(OTHERS, NUM_MIXES)]]:
-            if number >= 0 and not (one := self.values.all[number]).fixed:
-                theirs = own if one.space is not None else np.zeros_like(own)
-                found.append(np.stack([self.number(one) + theirs, mine + own], axis=1))
-        return np.concatenate(found), np.stack([edits, mine + rows], axis=1)[edits >= 0]
-
-    def _toggled(self, looked_at: list[Numbers]) -> tuple[Numbers, Numbers, Numbers]:
-        """The rows that each edit deletes entries of, and for each row how many one edit deletes at most.
-
-        The former also has the pairs in ``looked_at``.
-        """
-        found, at_once = [*looked_at], np.zeros(len(self.needed), dtype=np.int64)
-        for step, value in self.pairs:
-            if isinstance(step, Reduce):
-                entries = self.entries(step, value)
-                both = np.stack(
-                    [self.edit_of[step.edges[entries]], self.number(value) + step.receiver[entries]], axis=1
-                )
-                both, counts = np.unique(both[both[:, 0] >= 0], axis=0, return_counts=True)
-                np.maximum.at(at_once, both[:, 1], counts)
-                found.append(both)
-        pairs = np.unique(np.concatenate(found), axis=0)
-        edit_from, edit_rows = lists(pairs[:, 0], self.num_edits, pairs[:, 1])
-        return edit_from, edit_rows, at_once
 
     def _sorted(self) -> tuple[Numbers, Numbers]:
         """The entries of maxima and minima of fixed rows in order. Which columns differ is known once and for all."""
@@ -274,41 +210,6 @@ class _Builder:
         found[OTHERS : OTHERS + len(others)] = [self.values.numbers[id(one)] for one in others]
         return found
 
-    def _feeds(self) -> tuple[Numbers, Numbers]:
-        """The rows of reductions that the target reads at first hand, and those that each of these reads, and by whom.
-
-        A row *feeds* another if there is no reduction between them. The second has three columns: a row of a reduction,
-        one that feeds an entry of it, and the edit that deletes this entry.
-        """
-        feeds: dict[int, tuple[Numbers, Numbers]] = {}
-        found = [np.zeros((0, 3), dtype=np.int64)]
-        for step, value in self.pairs:
-            parts = [np.zeros((0, 3), dtype=np.int64)]
-            for number, one in enumerate(step.inputs):
-                if id(one) in feeds:
-                    parts.append(_joined(*self._sources(step, number, value), *feeds[id(one)]))
-            every = np.unique(np.concatenate(parts), axis=0)
-            if isinstance(step, Reduce):
-                every[:, 0] += self.number(value)
-                found.append(np.stack([every[:, 0], every[:, 1], self.edit_of[every[:, 2]]], axis=1))
-                rows = self.rows(value)
-                every = np.stack([rows, self.number(value) + rows], axis=1)
-            feeds[id(value)] = every[:, 0], every[:, 1]
-        rows, fed = feeds[id(self.out)]
-        return np.unique(fed[rows == self.row]), np.unique(np.concatenate(found), axis=0)
-
-    def _hops(self, root: Numbers, reads: Numbers, edit_from: Numbers, edit_rows: Numbers) -> Numbers:
-        far = len(self.pairs)
-        of_row, of_edit = np.full(len(self.needed), far), np.full(self.num_edits, far)
-        of_row[root] = 0
-        for _ in range(far):
-            before = of_row.copy()
-            np.minimum.at(of_row, reads[:, 1], of_row[reads[:, 0]] + 1)
-            if np.array_equal(before, of_row):
-                break
-        np.minimum.at(of_edit, np.repeat(np.arange(self.num_edits), np.diff(edit_from)), of_row[edit_rows])
-        return of_edit
-
     def _most_entries(self) -> int:
         counts = [np.bincount(step.receiver).max(initial=0) for step, _ in self.pairs if isinstance(step, Reduce)]
         return int(max(counts, default=0))
@@ -341,11 +242,3 @@ def _leads_to_sum(value: Value) -> bool:
     if isinstance(step, Map) and step.code == "add" and step.columns == [None, None]:
         return any(map(_leads_to_sum, step.inputs))
     return _is_sum(step)
-
-
-def _joined(rows: Numbers, sources: Numbers, columns: Numbers, of: Numbers, fed: Numbers) -> Numbers:
-    """For each row and source, all that feeds the source (``of`` is sorted): the row, what feeds it, and the column."""
-    begin, end = np.searchsorted(of, sources), np.searchsorted(of, sources, side="right")
-    counts = end - begin
-    places = np.arange(counts.sum()) + np.repeat(begin - (np.cumsum(counts) - counts), counts)
-    return np.stack([np.repeat(rows, counts), fed[places], np.repeat(columns, counts)], axis=1)
