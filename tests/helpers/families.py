@@ -137,8 +137,12 @@ def sifted(
     costs: NDArray[np.float64] | None = None,
     limit: float = np.inf,
     tight: Bounding | None = None,
+    threads: int = 1,
 ) -> set[frozenset[int]]:
-    """All sets that a search hands over; that with plain bounds asks the ``tight`` ones as early as possible."""
+    """All sets that a search hands over; that with plain bounds asks the ``tight`` ones as early as possible.
+
+    ``threads`` is for that with plain bounds.
+    """
     costs = np.ones(len(order)) if costs is None else costs
 
     def begin() -> Sieve:
@@ -152,10 +156,12 @@ def sifted(
     found: set[frozenset[int]] = set()
     done = False
     while not done:
-        part = sieve.next(step)
-        assert part.spent < step + 4 * first_spent
+        part = sieve.next(step, threads)
+        assert part.spent < threads * (step + 4 * first_spent)
         for prefix, first, last in zip(part.prefixes, part.pointers, part.pointers[1:], strict=False):
-            found |= {frozenset([*prefix[prefix >= 0].tolist(), int(one)]) for one in part.candidates[first:last]}
+            handed_over = {frozenset([*prefix[prefix >= 0].tolist(), int(one)]) for one in part.candidates[first:last]}
+            assert not handed_over & found, "no set is handed over twice"
+            found |= handed_over
         done = part.done
     assert max(map(len, found), default=0) <= size
     return found

@@ -220,7 +220,8 @@ class Proof:
         most = FIRST_BOUNDED
         while not self.meter.spent:
             left, began = self.meter.left, time.monotonic()
-            sieved = sieve.next(most if left is None else min(left, most))
+            # A budget of evaluations must lead equally far on any number of cores.
+            sieved = sieve.next(most, self.threads) if left is None else sieve.next(min(left, most))
             # The last bound may have cost more than was left.
             self.meter.count(sieved.spent if left is None else min(sieved.spent, left))
             if self.meter.seconds_left is None:

@@ -56,8 +56,11 @@ class Sieve(ABC):
     """All sets of at most so many edits, but for those that cannot reach the goal."""
 
     @abstractmethod
-    def next(self, most: int) -> Sieved:
-        """Go on until bounds have cost so many evaluations, or enough was found."""
+    def next(self, most: int, threads: int = 1) -> Sieved:
+        """Go on until bounds have cost so many evaluations, or enough was found.
+
+        Where several threads can share the work, each may spend that much.
+        """
 
 
 class Oracle(ABC):

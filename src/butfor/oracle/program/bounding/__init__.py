@@ -108,6 +108,10 @@ is passed over if with it and the cheapest that are needed to complete a set of 
 limit. So sets of fewer edits may be left out: whoever searches with a limit has covered all smaller sizes before, as
 `Proof` does.
 
+Several threads may share a search (`sharing.py`). Whoever has nothing to do takes over the branches that exclude the
+first edit which another has made and would exclude later; the other keeps those that have it made. Together these are
+what was left to the other. All decisions before that edit are final for both.
+
 **Rounding.** All is computed in float64, without directed rounding, and compared with a model that may compute in
 single precision. So 1e-4 of the largest score that the family may lead to is taken off the margin (`ROUNDING`), on top
 of the room that the caller leaves. A comparison is decided only if a relative error of 1e-5 could not turn it; whole
@@ -130,5 +134,6 @@ values are thousands of times its scores, errors may be larger.
 | `cases.py` | all cases of a unit; which units have to be computed again |
 | `search.py` | branch and bound over all sets of at most so many edits |
 | `sieve.py` | what Python sees of it |
+| `sharing.py` | a search that several threads share, with these bounds or those below |
 | `plain/` | quicker bounds for sums, means and maxima, and a search that asks for these ones only where they pay |
 """

@@ -24,6 +24,7 @@ from butfor.oracle.program.bounding.tables import (
     DELETES,
     DEPTH,
     DONE,
+    FLOOR,
     FREE_FROM,
     IS_NEW,
     LAST_UNIT,
@@ -178,7 +179,7 @@ def _leave(t: Any) -> None:
     depth, order = t[DEPTH], t[t[ORDER] :]
     for p in range(t[t[FREE_FROM] + depth], t[t[NEXT] + depth]):
         set_status(t, order[p], FREE)
-    if depth == 0:
+    if depth == t[FLOOR]:
         t[DONE] = 1
         return
     set_status(t, order[t[t[NEXT] + depth - 1]], KEPT)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from butfor.oracle.base import Sieve, Sieved
+from butfor.oracle.base import Sieved
 from butfor.oracle.program.bounding import tables
 from butfor.oracle.program.bounding.owners import lists, units_of
 from butfor.oracle.program.bounding.prepare import prepared
 from butfor.oracle.program.bounding.room import Room, untouched
 from butfor.oracle.program.bounding.rows import BASE, LEVELS, MOST_TOLD_APART, NUM_WORK, SLOPE
+from butfor.oracle.program.bounding.sharing import Search, SharedSieve
 from butfor.oracle.program.kernels.flat import AMAX, AMIN, ARRIVING, LINEAR, REDUCE
 from butfor.oracle.program.steps import Gather, Map, Reduce, in_order
 
@@ -33,6 +35,9 @@ MOST_CANDIDATES = 16_384
 
 # How many subsets of an owner's edits are cases of their own where a row depends on other owners.
 FEWER_SUBSETS = 16
+
+# Numbers in all rows of a program, for all threads together: limits the memory.
+MOST_NUMBERS = 2_000_000
 
 # Losses of maxima that are listed at once, at most: limits the memory.
 MOST_LOSSES = 2_000_000
@@ -86,6 +91,13 @@ class Bounding:
         self.t, self.f = _packed(layout, units, deletes, changes, _only_lower(out))
         self.t[[tables.OUT_WIDTH, tables.NUM_SCORES]] = pairs.shape
 
+    def again(self) -> Bounding:
+        """The same with room of its own, for another search at the same time; nothing in it is up to date."""
+        other = copy(self)
+        other.t, other.f, other.work = self.t.copy(), self.f.copy(), untouched(*self.work.shape)
+        other.work[BASE], other.work[SLOPE] = self.work[BASE], 0.0
+        return other
+
     def least_margin(self, made: Sequence[int], free: NDArray[np.int64], most: int) -> float:
         """A lower bound of the margin after the edits in ``made`` and at most ``most`` of the free ones."""
         from butfor.oracle.program.bounding.search import search
@@ -135,7 +147,7 @@ class Bounding:
         t[touched : t[tables.COMPUTED]] = t[tables.CLOCK]
 
 
-class ProgramSieve(Sieve):
+class ProgramSieve(SharedSieve):
     """All sets of at most so many edits, except those that are proved not to reach the goal.
 
     Where ``limit`` excludes edits, sets of fewer than ``size`` edits may be left out: search smaller sizes before.
@@ -159,7 +171,6 @@ class ProgramSieve(Sieve):
         limit: float,
         needed: float,
     ) -> None:
-        self._bounding, self._size, self._limit, self._needed = bounding, size, limit, needed
         bounding._begin(order)
         if size > MOST_TOLD_APART:
             nearest = np.argsort(bounding.hops[order], kind="stable")
@@ -167,25 +178,63 @@ class ProgramSieve(Sieve):
         t, f = bounding.t, bounding.f
         t[tables.NUM_ORDER] = len(order)
         t[t[tables.ORDER] : t[tables.ORDER] + len(order)] = order
-        t[[tables.DEPTH, tables.IS_NEW, tables.DONE, t[tables.NEXT], t[tables.FREE_FROM]]] = 0
+        t[[tables.DEPTH, tables.FLOOR, tables.IS_NEW, tables.DONE, t[tables.NEXT], t[tables.FREE_FROM]]] = 0
         f[t[tables.COST] : t[tables.COST] + len(order)] = costs
         f[t[tables.CHEAPEST] : t[tables.CHEAPEST] + size + 1] = np.append(0.0, np.cumsum(np.sort(costs))[:size])
-        self._found = _room(max(size - 1, 0), max(MOST_CANDIDATES, 2 * len(order) + 2))
+        search = _ProgramSearch(bounding, size, limit, needed)
+        super().__init__(search, MOST_NUMBERS // bounding.work.shape[1])
 
-    def next(self, most: int) -> Sieved:
-        """Search on until bounds have cost as much as ``most`` evaluations, enough was found, or all is done."""
-        from butfor.oracle.program.bounding.search import CANDIDATES, PREFIXES, SPENT, search
 
-        one, found = self._bounding, self._found
-        search(one.t, one.f, one.work, found, self._size, self._limit, self._needed, one.every, most)
+class _ProgramSearch(Search):
+    """One search; see `ProgramSieve`."""
+
+    def __init__(self, bounding: Bounding, size: int, limit: float, needed: float) -> None:
+        self._bounding, self._size, self._limit, self._needed = bounding, size, limit, needed
+        self._found = _room(max(size - 1, 0), max(MOST_CANDIDATES, 2 * int(bounding.t[tables.NUM_ORDER]) + 2))
+
+    def run(self, most: int) -> None:
+        """Search on."""
+        from butfor.oracle.program.bounding.search import search
+
+        one = self._bounding
+        search(one.t, one.f, one.work, self._found, self._size, self._limit, self._needed, one.every, most)
+
+    def handed_over(self) -> Sieved:
+        """A copy of it."""
+        from butfor.oracle.program.bounding.search import CANDIDATES, PREFIXES, SPENT
+
+        found = self._found
         prefixes, candidates = int(found.numbers[PREFIXES]), int(found.numbers[CANDIDATES])
         return Sieved(
             found.prefixes[:prefixes].copy(),
             found.candidates[:candidates].copy(),
             found.pointers[: prefixes + 1].copy(),
             int(found.numbers[SPENT]),
-            bool(one.t[tables.DONE]),
+            bool(self._bounding.t[tables.DONE]),
         )
+
+    @property
+    def first_to_exclude(self) -> int | None:
+        """The edit that was made at the least depth which is still to be left."""
+        t = self._bounding.t
+        floor = int(t[tables.FLOOR])
+        return int(t[t[tables.NEXT] + floor]) if t[tables.DEPTH] > floor else None
+
+    def given_away(self) -> Search:
+        """With room of its own, in which everything is computed anew."""
+        mine = self._bounding.again()
+        t, floor = mine.t, int(mine.t[tables.FLOOR])
+        order = t[t[tables.ORDER] : t[tables.ORDER] + t[tables.NUM_ORDER]]
+        mine._begin(order)
+        free_from, next_ = t[t[tables.FREE_FROM] :], t[t[tables.NEXT] :]
+        for depth in range(floor):
+            t[t[tables.STATUS] + order[free_from[depth] : next_[depth]]] = KEPT
+            t[t[tables.STATUS] + order[next_[depth]]] = MADE
+        next_[floor] += 1
+        t[t[tables.STATUS] + order[free_from[floor] : next_[floor]]] = KEPT
+        t[[tables.DEPTH, tables.IS_NEW]] = floor, 0
+        self._bounding.t[tables.FLOOR] = floor + 1
+        return _ProgramSearch(mine, self._size, self._limit, self._needed)
 
 
 def _hops(units: Units, num_edits: int) -> NDArray[np.int64]:

@@ -82,7 +82,9 @@ WORKED = 105
 ENTRY_AT, ENTRY_ROWS, ENTRY_GIVEN, ENTRY_SLOT = range(106, 110)
 # When the falls of a row's entries were last kept, for each level.
 FALLS_KEPT = 110
-NUM_NAMES = 111
+# How many edits are made for good.
+FLOOR = 111
+NUM_NAMES = 112
 
 # One more kind of step than `flat` has: features that edits set.
 FEATURES = 7

@@ -11,8 +11,8 @@ from butfor.oracle.program.bounding.plain.rows import compute
 from butfor.oracle.program.kernels.flat import called, kernel
 
 __all__ = [
-    "ANSWER", "ASKED", "ASKED_COST", "ASKS", "BOUNDED", "CANDIDATES", "CLOCK", "COST", "CUT", "DECIDED", "DEPTH",
-    "DONE", "IS_NEW", "LEFT", "LIVE", "NOTHING", "NUMBERS_PER_EVALUATION", "NUM_KNOWN", "NUM_NUMBERS", "OPEN",
+    "ANSWER", "ASKED", "ASKED_COST", "ASKS", "BASE", "BOUNDED", "CANDIDATES", "CLOCK", "COST", "CUT", "DECIDED",
+    "DEPTH", "DONE", "IS_NEW", "LEFT", "LIVE", "NOTHING", "NUMBERS_PER_EVALUATION", "NUM_KNOWN", "NUM_NUMBERS", "OPEN",
     "PREFIXES", "PRUNED", "SEARCHED", "SEARCHES", "SEEN", "SPENT", "UNPAID", "WORK", "Branches", "bounded",
     "bring_up_to_date", "pay", "rounding", "width_of",
 ]  # fmt: skip
@@ -23,13 +23,13 @@ ROUNDING = 1e-4
 # What `Branches.numbers` holds: how many edits are made; whether this branch is new; whether all is done; how many
 # prefixes and candidates are handed over, and what bounds have cost, in evaluations; whether a tighter bound is asked
 # for, of how many edits, what it said, and what it cost; the clock; the work and number of all bounds so far; whether
-# it is marked what the target still reads; how many edits are decided; and work that is not yet among what bounds have
-# cost.
+# it is marked what the target still reads; how many edits are decided; work that is not yet among what bounds have
+# cost; and how many of the decided edits are so for good.
 (
     DEPTH, IS_NEW, DONE, PREFIXES, CANDIDATES, SPENT, ASKS, LEFT, ANSWER, ASKED_COST, CLOCK, WORK, BOUNDED, LIVE,
-    DECIDED, UNPAID,
-) = range(16)  # fmt: skip
-NUM_NUMBERS = 16
+    DECIDED, UNPAID, BASE,
+) = range(17)  # fmt: skip
+NUM_NUMBERS = 17
 
 # What a tighter bound may say.
 NOTHING, PRUNED, OPEN = range(3)

@@ -16,6 +16,7 @@ from butfor.oracle.program.bounding.plain.branches import (
     ASKED,
     ASKED_COST,
     ASKS,
+    BASE,
     BOUNDED,
     CANDIDATES,
     COST,
@@ -149,7 +150,7 @@ def _make(b: Any, chosen: int) -> None:
 def _leave(b: Any, size: int) -> None:
     """Backtrack: free what was excluded in this branch, and exclude the last edit that was made."""
     numbers = b.numbers
-    while numbers[DECIDED] > 0:
+    while numbers[DECIDED] > numbers[BASE]:
         edit = b.order[b.stack[numbers[DECIDED] - 1]]
         if b.status[edit] == MADE:
             _close(b, size)

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from butfor.oracle.base import Sieve, Sieved
+from butfor.oracle.base import Sieved
 from butfor.oracle.program.bounding.plain.entries import FREE, KEPT, MADE
 from butfor.oracle.program.bounding.plain.room import room_for_intervals, room_for_losses
 from butfor.oracle.program.bounding.plain.tables import plain_tables
 from butfor.oracle.program.bounding.prepare import prepared
+from butfor.oracle.program.bounding.sharing import Search, SharedSieve
 from butfor.oracle.program.steps import Gather
 
 if TYPE_CHECKING:
@@ -85,6 +86,10 @@ class PlainBounding:
             return None
         return cls(tables, len(pairs), every, num_edits)
 
+    def again(self) -> PlainBounding:
+        """The same tables with room of their own, for another search at the same time."""
+        return PlainBounding(self.tables, self.differences, self.every, self.num_edits)
+
     def least_margin(self, made: Sequence[int], free: NDArray[np.int64], most: int) -> float:
         """A lower bound of the margin after the edits in ``made`` and at most ``most`` of the free ones."""
         branches = self.begin(free, np.zeros(len(free)), 0)
@@ -148,7 +153,7 @@ def _budgets(most: int) -> NDArray[np.int64]:
     return np.array(budgets)
 
 
-class PlainSieve(Sieve):
+class PlainSieve(SharedSieve):
     """All sets of at most so many edits, except those that are proved not to reach the goal: see `ProgramSieve`.
 
     Args:
@@ -171,26 +176,48 @@ class PlainSieve(Sieve):
     ) -> None:
         # There are no larger sets, and none that could complete one.
         size = min(size, len(order))
-        self._plain, self._tight = plain, tight
-        # Where it is known how much each edit takes off, tighter intervals prune little more.
-        self._asks_from = NEVER if plain.tables.has_losses else asks_from
-        self._size, self._limit, self._needed = size, limit, needed
         if size > MOST_BY_PROMISE:
             nearest = np.argsort(plain.tables.hops[order], kind="stable")
             order, costs = order[nearest], costs[nearest]
-        self._branches = plain.begin(order, costs, size)
+        # Where it is known how much each edit takes off, tighter intervals prune little more.
+        asks_from = NEVER if plain.tables.has_losses else asks_from
+        search = _PlainSearch(plain, plain.begin(order, costs, size), tight, size, limit, needed, asks_from)
+        super().__init__(search, MOST_NUMBERS // max(plain.tables.size * len(plain.budget_of), 1))
 
-    def next(self, most: int) -> Sieved:
-        """Search on until bounds have cost as much as ``most`` evaluations, enough was found, or all is done."""
-        from butfor.oracle.program.bounding.plain.branches import ASKS, CANDIDATES, DONE, PREFIXES, SPENT
 
-        b, numbers = self._branches, self._branches.numbers
+class _PlainSearch(Search):
+    """One search; see `PlainSieve`."""
+
+    def __init__(
+        self,
+        plain: PlainBounding,
+        branches: Branches,
+        tight: Callable[[], Bounding | None],
+        size: int,
+        limit: float,
+        needed: float,
+        asks_from: int,
+    ) -> None:
+        self._plain, self._branches, self._tight, self._asks_from = plain, branches, tight, asks_from
+        self._size, self._limit, self._needed = size, limit, needed
+
+    def run(self, most: int) -> None:
+        """Search on; tighter bounds are asked for between two runs of the compiled code."""
+        from butfor.oracle.program.bounding.plain.branches import ASKS, CANDIDATES, PREFIXES, SPENT
+
+        numbers = self._branches.numbers
         numbers[[PREFIXES, CANDIDATES, SPENT]] = 0
         while True:
-            self._plain.run(b, self._size, self._limit, self._needed, self._asks_from, most)
+            self._plain.run(self._branches, self._size, self._limit, self._needed, self._asks_from, most)
             if not numbers[ASKS]:
                 break
             self._answer()
+
+    def handed_over(self) -> Sieved:
+        """A copy of it."""
+        from butfor.oracle.program.bounding.plain.branches import CANDIDATES, DONE, PREFIXES, SPENT
+
+        b, numbers = self._branches, self._branches.numbers
         prefixes, candidates = int(numbers[PREFIXES]), int(numbers[CANDIDATES])
         return Sieved(
             b.prefixes[:prefixes].copy(),
@@ -199,6 +226,36 @@ class PlainSieve(Sieve):
             int(numbers[SPENT]),
             bool(numbers[DONE]),
         )
+
+    @property
+    def first_to_exclude(self) -> int | None:
+        """None also where tighter bounds may be asked for, which only one thread may use."""
+        from butfor.oracle.program.bounding.plain.branches import BASE, DECIDED
+
+        b, numbers = self._branches, self._branches.numbers
+        decided = b.stack[numbers[BASE] : numbers[DECIDED]]
+        made = np.flatnonzero(b.status[b.order[decided]] == MADE)
+        return int(numbers[BASE] + made[0]) if len(made) and self._asks_from == NEVER else None
+
+    def given_away(self) -> Search:
+        """With bounds of its own, which share the tables."""
+        from butfor.oracle.program.bounding.plain.branches import BASE, DECIDED, DEPTH, IS_NEW
+
+        plain, theirs, place = self._plain.again(), self._branches, self.first_to_exclude
+        assert place is not None
+        mine = plain.begin(theirs.order, theirs.costs, self._size)
+        # What is decided before is so in both, for good.
+        before, edit = theirs.order[theirs.stack[:place]], theirs.order[theirs.stack[place]]
+        mine.status[before], mine.status[edit] = theirs.status[before], KEPT
+        mine.stack[: place + 1] = theirs.stack[: place + 1]
+        depth = int((theirs.status[before] == MADE).sum())
+        mine.picked[:depth] = theirs.picked[:depth]
+        # Differences that cannot reach the goal in the branches above cannot do so here; all else is found out anew.
+        mine.open[:depth] = theirs.open[:depth]
+        mine.numbers[[DEPTH, DECIDED, BASE]] = depth, place + 1, place + 1
+        mine.numbers[IS_NEW] = 0  # the set of what is made was handed over already
+        theirs.numbers[BASE] = place + 1
+        return _PlainSearch(plain, mine, self._tight, self._size, self._limit, self._needed, NEVER)
 
     def _answer(self) -> None:
         """Bound the branch that was asked about."""
