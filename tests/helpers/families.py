@@ -22,6 +22,7 @@ from butfor.oracle.program.bounding.plain.losses.room import GIVEN_UP
 from butfor.oracle.program.bounding.plain.sieve import NEVER, PlainBounding, PlainSieve
 from butfor.oracle.program.bounding.sieve import ProgramSieve
 from butfor.oracle.program.oracle import ProgramOracle
+from gnn_models import Then
 from program_cases import CLASSES, WIDTH, ProgramCase
 
 if TYPE_CHECKING:
@@ -50,11 +51,11 @@ def sage_stack(
 ) -> nn.Module:
     """Layers of one aggregation, with ReLU or something else between them."""
     torch.manual_seed(seed)
-    call, layers = "x, edge_index -> x", []
+    layers: list[nn.Module] = []
     for layer in range(depth):
         width = CLASSES if layer == depth - 1 else WIDTH
-        layers += [(pyg.SAGEConv(WIDTH, width, aggr=aggregation), call), between()]
-    return pyg.Sequential("x, edge_index", layers[:-1])
+        layers += [pyg.SAGEConv(WIDTH, width, aggr=aggregation), between()]
+    return Then(*layers[:-1])
 
 
 def undirected_case(model: nn.Module, edges: list[tuple[int, int]], seed: int) -> ProgramCase:

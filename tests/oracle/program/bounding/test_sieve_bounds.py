@@ -17,6 +17,7 @@ from butfor.oracle import registry
 from butfor.oracle.program.bounding import sieve
 from butfor.oracle.program.oracle import program_oracle
 from families import EXACT, bounding_of, check_bounds, hub_case, margins, subsets
+from gnn_models import Then
 from gnns import LOCAL
 from program_cases import BY_HAND, CARRIES, CLASSES, WIDTH, Hand, HandGraphs, ProgramCase, hand_case, kind_case, sums
 
@@ -76,8 +77,7 @@ def test_layers_in_plain_torch(first: str) -> None:
 def stack(make: Callable[[int, int], nn.Module]) -> Callable[[], nn.Module]:
     def build() -> nn.Module:
         torch.manual_seed(3)
-        call = "x, edge_index -> x"
-        return pyg.Sequential("x, edge_index", [(make(WIDTH, WIDTH), call), nn.Tanh(), (make(WIDTH, CLASSES), call)])
+        return Then(make(WIDTH, WIDTH), nn.Tanh(), make(WIDTH, CLASSES))
 
     return build
 

@@ -109,12 +109,12 @@ def test_the_value_of_an_empty_row(code: str, heard: bool) -> None:
             check(leaves_case(code, sign, heard, empty=empty))
 
 
-class Two(nn.Module):
-    """Two columns that a matrix mixes, after something is added to them, and ReLU or not."""
+class Mixed(nn.Module):
+    """Columns that a matrix mixes, after something is added to them, and ReLU or not."""
 
-    def __init__(self, code: str, relu: bool, weights: Tensor) -> None:
+    def __init__(self, code: str, relu: bool, weights: Tensor, heard: bool = True, empty: float = 0.0) -> None:
         super().__init__()
-        self.inner, self.relu, self.weights = One(code, 1.0, True, 0.0), relu, weights
+        self.inner, self.relu, self.weights = One(code, 1.0, heard, empty), relu, weights
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         found = self.inner.arriving(x, edge_index) + x @ self.weights[1:]
@@ -130,7 +130,7 @@ def test_columns_that_a_matrix_mixes(code: str, relu: bool) -> None:
         weights = torch.from_numpy(random.normal(size=(3, 2)))
         weights[1:] *= seed % 2
         data = Data(x=x, edge_index=torch.tensor([[1, 2, 3, 4, 4], [0, 0, 0, 0, 3]]))
-        case = ProgramCase(lambda weights=weights: Two(code, relu, weights), data, True, 0)
+        case = ProgramCase(lambda weights=weights: Mixed(code, relu, weights), data, True, 0)
         plain, pairs, every = plain_of(case)
         for made in range(3):
             for most in range(6 - made):
@@ -157,3 +157,49 @@ def test_edits_that_only_change_factors_are_not_cut_off() -> None:
     found = sifted(plain, np.arange(3), 2, np.inf)
     edits = {edge: number for number, edge in enumerate([(1, 0), (2, 1), (3, 1)])}
     assert {frozenset([edits[2, 1]]), frozenset([edits[3, 1]]), frozenset([edits[2, 1], edits[3, 1]])} <= found
+
+
+def mixed_extreme(code: str, x: Tensor, heard: bool, empty: float, seed: int) -> ProgramCase:
+    """A product with one maximum or minimum of all leaves, and an edge between two of these."""
+    random = np.random.default_rng(seed)
+    weights = torch.zeros(x.shape[1] + 1, x.shape[1], dtype=x.dtype)
+    weights[0] = torch.from_numpy(random.normal(size=x.shape[1]))
+    ends = [*((leaf, 0) for leaf in range(1, LEAVES)), (LEAVES - 1, LEAVES - 2)]
+    data = Data(x=x, edge_index=torch.tensor(ends).T.contiguous())
+    return ProgramCase(lambda: Mixed(code, False, weights, heard, empty), data, True, 0)
+
+
+def wrong_by(case: ProgramCase) -> float:
+    """By how much bounds fall short of what the model says at most; they are never above it."""
+    plain, pairs, every = plain_of(case)
+    edits, worst = range(plain.num_edits), 0.0
+    sets = subsets(edits, range(len(edits) + 1))
+    truth = dict(zip(sets, margins(case, sets, pairs, every).tolist(), strict=True))
+    for made, kept in (((), ()), ((), (5,)), ((2, 7), ()), ((0, 1, 9), (3, 4))):
+        inside = [one for one in sets if set(made) <= set(one) and not set(kept) & set(one)]
+        for most in plain.budget_of[plain.budget_of <= len(edits) - len(made)].tolist():
+            least = min(truth[one] for one in inside if len(one) <= most + len(made))
+            bound = plain.least_margin(made, np.setdiff1d(edits, [*made, *kept]), most)
+            assert bound <= least + EXACT, (made, kept, most)
+            worst = max(worst, least - bound)
+    return worst
+
+
+@pytest.mark.parametrize("heard", [False, True])
+@pytest.mark.parametrize(("code", "empty"), [("amax", 0.0), ("amax", 3.0), ("amin", 0.0), ("amin", -3.0)])
+def test_all_columns_of_an_extreme_lose_the_same_entries(code: str, empty: float, heard: bool) -> None:
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        # Words that some have in common, and numbers that are all different.
+        words = (random.random((LEAVES, 7)) < 0.3).astype(float)
+        x = words if seed % 2 == 0 else random.normal(size=words.shape)
+        wrong_by(mixed_extreme(code, torch.from_numpy(-x if code == "amin" else x), heard, empty, seed))
+
+
+@pytest.mark.parametrize("code", ["amax", "amin"])
+def test_an_extreme_whose_columns_have_one_entry_each_is_bounded_as_narrowly_as_can_be(code: str) -> None:
+    """Less what is taken off for rounding."""
+    for seed in range(4):
+        words = torch.zeros(LEAVES, 2 * LEAVES, dtype=torch.float64)
+        words[torch.arange(LEAVES).repeat(2), torch.arange(2 * LEAVES)] = -1.0 if code == "amin" else 1.0
+        assert wrong_by(mixed_extreme(code, words, False, 0.0, seed)) < 0.01

@@ -35,13 +35,16 @@ it is and for the upper end with its sign turned, and the narrower of both inter
   0 it is w z. So y is at least a constant plus slopes times z. Other summands are replaced by an end of their interval.
   What is left, slopes times the columns of the reduction, is the same reduction of slopes times each entry, one number
   for each entry, and is bounded as above.
-- *Of a maximum*, where y is a constant plus Σ w m. Where w < 0, m is replaced by its upper end. Where w > 0, let v₁ ≥
-  v₂ ≥ … be the lower ends of the column, of the entries that are there unless they are among the at most k that go. The
-  maximum is below a number θ only if all entries with v ≥ θ are gone. If these are j, then 1 is at most the number of
-  them that are gone, divided by j. Adding this up over all θ from v₁ down to the lower end that m has anyway, m falls
-  below v₁ by at most the sum, over all entries that are gone, of a share of each: (v_j − v_{j + 1}) / j for every j
-  from its own place on. So y is at least a constant plus Σ w v₁, less the k largest of what all shares of an entry,
-  times w, add up to. A minimum is a maximum with all signs turned.
+- *Of a maximum*, where y is a constant plus Σ w m. Where w > 0, let v₁ ≥ v₂ ≥ … be the lower ends of the column, of
+  the entries that are there unless they are among the at most k that go. The maximum is below a number θ only if all
+  entries with v ≥ θ are gone. If these are j, then 1 is at most the number of them that are gone, divided by j. (Only
+  the first few are told apart; the last of these are then gone wherever all of them are.) Adding this up over all θ
+  from v₁ down to the lower end that m has anyway, m falls below v₁ by at most the sum, over all entries that are gone,
+  of a share of each: (v_j − v_{j + 1}) / j for every j from its own place on. Where w < 0, m is at most its upper end
+  h; and where the entry with the largest upper end is gone, it is at most the next largest one (or the value of an
+  empty row, if all entries may be gone), which is h less a gain. So y is at least a constant plus Σ w v₁ + Σ w h, less
+  the k largest of what all shares of an entry, times w, and its gains, times w < 0, add up to, as far as these are
+  positive. A minimum is a maximum with all signs turned.
 
 **Levels.** There are intervals for several budgets, and a branch in which r edits are left reads those for the next
 budget that is at least r: a larger budget is a larger family. When the status of an edit changes, the rows that it

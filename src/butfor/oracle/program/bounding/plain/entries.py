@@ -30,10 +30,12 @@ class Room(NamedTuple):
         middle, radius: room for the middles of two rows, and for half their widths.
         products: room for two products with a matrix.
         zeros: nothing but zeros.
-        factors, columns: factors of rows of a matrix, and which rows these are.
+        factors, factors_of_sizes, columns: factors of rows of a matrix and of its absolute values, and which rows these
+            are.
         falls, rises: by how much each number of a row falls, and rises, with each entry.
-        ranked, values, shares: the largest entries of a column, after how many these are; what they have; their shares.
-        share, share_entry, share_column: the shares of all columns, and whose they are.
+        ranked, values: the entries of a column with the largest lower ends, and these.
+        share, gain, share_entry, share_column: by how much the lower end of a column falls with an entry at most, its
+            upper end at least, which entry that is, and which column.
         share_from: where those of each entry begin, once they are sorted.
     """
 
@@ -58,13 +60,14 @@ class Room(NamedTuple):
     products: Any
     zeros: Any
     factors: Any
+    factors_of_sizes: Any
     columns: Any
     falls: Any
     rises: Any
     ranked: Any
     values: Any
-    shares: Any
     share: Any
+    gain: Any
     share_entry: Any
     share_column: Any
     share_from: Any

@@ -31,7 +31,7 @@ from butfor.oracle.program.kernels.vectors import add_multiples, add_products
 __all__ = ["mix_extremes", "mix_sums"]
 
 # Rows with more entries are not mixed: each entry takes as long as a matrix product.
-MOST_MIXED = 64
+MOST_MIXED = 256
 
 
 @kernel
@@ -40,15 +40,20 @@ def mix_extremes(p: Any, room: Any, level: int, budget: int, step: int, row: int
     flat = p.flat
     number = flat.first[p.mixes[step, REDUCED]] + row
     count, lost = list_status(p, room, level, budget, number)
-    if lost == 0 or lost > MOST_TOPS:
+    if lost == 0:
         return
     of, width = p.step_of[number], len(low)
     inner, sign = flat.width[flat.out[of]], -1.0 if flat.code[of] == AMIN else 1.0
-    o = p.at[number]
+    o, there, free, empty, listed = p.at[number], 0, 0, -np.inf, 0
     # Shares are listed column by column, and those of each entry are counted.
-    shared = 0
-    for k in range(count + 2):
-        room.share_from[k] = 0
+    room.share_from[0] = room.share_from[1] = 0
+    for k in range(count):
+        room.share_from[k + 2] = 0
+        there += room.entries[k] != MADE
+        free += room.entries[k] == FREE
+    if lost == there:
+        empty = sign * flat.parameters[of, 0]
+    sorted_column = 0
     for r in range(inner):
         # The ends of the maximum, of which a minimum is one with all signs turned.
         x, y = room.low[level, o + r], room.high[level, o + r]
@@ -57,35 +62,29 @@ def mix_extremes(p: Any, room: Any, level: int, budget: int, step: int, row: int
         x, y = (-y, -x) if sign < 0.0 else (x, y)
         top = x
         if x != y:
-            top = _share(p, room, level, of, r, count, lost, x, sign)
+            while p.sorted_at[number] >= 0 and p.sorted[p.sorted_at[number] + 1 + sorted_column] != r:
+                sorted_column += 1
+            found, largest, second = _rank(p, room, level, number, r, sorted_column, count, min(lost, MOST_TOPS), sign)
+            top = room.values[0]
             if not np.isfinite(top):
                 return
-            for k in range(room.ranked[0]):
-                if room.shares[k] > 0.0:
-                    room.share_entry[shared], room.share_column[shared] = room.ranked[1 + k], r
-                    room.share[shared] = room.shares[k]
-                    room.share_from[room.ranked[1 + k] + 2] += 1
-                    shared += 1
+            listed = _list_shares(room, listed, r, found, lost, x)
+            if room.entries[largest] == FREE:
+                listed = _list_gain(room, listed, r, largest, y - max(second, empty))
         room.middle[r], room.radius[r] = 0.5 * sign * (top + y), 0.5 * (y - top)
     begin(p, step, row, room.carried)
     _both_ends(p, room, step, inner, width)
-    _add_shares(p, room, step, width, count, shared, sign)
+    _add_shares(p, room, step, width, count, listed, sign)
     for turned in (False, True):
-        losses = room.rises if turned else room.falls
-        for j in range(lost):
-            for c in range(width):
-                room.tops[j, c] = 0.0
-        for k in range(count):
-            if room.entries[k] == FREE and room.share_from[k + 1] > room.share_from[k]:
-                insert(room.tops, lost, width, losses[k], 0, 1.0, room.row)
+        losses, bounds = room.rises if turned else room.falls, room.row
         for c in range(width):
-            total = 0.0
-            for j in range(lost):
-                total += room.tops[j, c]
+            bounds[c] = 0.0
+        _lose(room, losses, count, free, lost, width)
+        for c in range(width):
             if turned:
-                high[c] = max(min(high[c], room.most[c] + total), low[c])
+                high[c] = max(min(high[c], room.most[c] - bounds[c]), low[c])
             else:
-                low[c] = min(max(low[c], room.least[c] - total), high[c])
+                low[c] = min(max(low[c], room.least[c] + bounds[c]), high[c])
 
 
 @kernel
@@ -100,59 +99,128 @@ def _both_ends(p: Any, room: Any, step: int, inner: int, width: int) -> None:
 
 
 @kernel
-def _add_shares(p: Any, room: Any, step: int, width: int, count: int, shared: int, sign: float) -> None:
-    """By how much each number of the row falls, and rises, with each entry."""
-    matrix = p.flat.tables[step, tables.MATRIX]
-    begins = room.share_from
-    for k in range(count):
-        begins[k + 2] += begins[k + 1]
-    for n in range(shared):
-        place = begins[room.share_entry[n] + 1]
-        begins[room.share_entry[n] + 1] += 1
-        room.factors[place], room.columns[place] = room.share[n], room.share_column[n]
-    total, size = room.products[0], room.products[1]
-    for k in range(count):
-        number = begins[k + 1] - begins[k]
-        if number == 0:
-            continue
-        factors, columns = room.factors[begins[k] :], room.columns[begins[k] :]
-        add_multiples(total, 0, room.zeros, 0, p.flat.matrices, matrix, factors, columns, number, width)
-        add_multiples(size, 0, room.zeros, 0, p.sizes, matrix, factors, columns, number, width)
-        falls, rises = room.falls[k], room.rises[k]
-        for c in range(width):
-            falls[c], rises[c] = 0.5 * (size[c] + sign * total[c]), 0.5 * (size[c] - sign * total[c])
+def _rank(
+    p: Any, room: Any, level: int, number: int, column: int, place: int, count: int, lost: int, sign: float
+) -> tuple[int, int, float]:
+    """Rank the largest lower ends of a column, one more than can be ``lost``; how many these are.
 
-
-@kernel
-def _share(p: Any, room: Any, level: int, step: int, r: int, count: int, lost: int, floor: float, sign: float) -> float:
-    """The largest lower end of a column, and by how much it falls with each of the largest entries, to a floor."""
-    ranked, values, shares, found = room.ranked, room.values, room.shares, 0
-    fixed = p.flat.first[p.flat.inputs[step, 0]] < 0
-    # Of a minimum, the upper ends are lower ends with their signs turned.
-    numbers = p.base if fixed else (room.high[level] if sign < 0.0 else room.low[level])
+    Also the entry with the largest upper end, and the largest one of the others. ``place`` is that of the column among
+    those that are sorted.
+    """
+    ranked, values, at, found = room.ranked, room.values, p.sorted_at[number], 0
+    values[0], values[1] = np.nan, -np.inf
+    if at >= 0:
+        columns = p.sorted[at]
+        for n in range(count):
+            k = p.sorted[at + 1 + columns + n * columns + place]
+            if room.entries[k] != MADE:
+                ranked[found], values[found] = k, sign * p.base[room.places[k] + column]
+                found += 1
+                if found > lost:
+                    break
+        return found, ranked[0], values[1]
+    fixed = p.flat.first[p.flat.inputs[p.step_of[number], 0]] < 0
+    first = p.base if fixed else room.low[level]
+    last = p.base if fixed else room.high[level]
+    if sign < 0.0:
+        # Of a minimum, the upper ends are lower ends with their signs turned.
+        first, last = last, first
+    largest, most, second = 0, -np.inf, -np.inf
     for k in range(count):
         if room.entries[k] == MADE:
             continue
-        x = sign * numbers[room.places[k] + r]
+        x, y = sign * first[room.places[k] + column], sign * last[room.places[k] + column]
+        if y > most:
+            largest, most, second = k, y, most
+        else:
+            second = max(second, y)
         if found > lost and not x > values[found - 1]:
             continue
         n = found if found <= lost else found - 1
         while n > 0 and values[n - 1] < x:
-            values[n], ranked[1 + n] = values[n - 1], ranked[n]
+            values[n], ranked[n] = values[n - 1], ranked[n - 1]
             n -= 1
-        values[n], ranked[1 + n] = x, k
+        values[n], ranked[n] = x, k
         found = min(found + 1, lost + 1)
-    if found == 0:
-        return np.nan
+    return found, largest, second
+
+
+@kernel
+def _list_shares(room: Any, listed: int, column: int, found: int, lost: int, floor: float) -> int:
+    """List by how much a column falls with each of its largest entries, to a floor."""
+    ranked, values, last, total = room.ranked, room.values, 0, 0.0
     # Entries are lost one after the other until one is sure to stay, or the floor is reached.
-    last = 0
-    while last < min(found, lost) and room.entries[ranked[1 + last]] == FREE and values[last] > floor:
+    while last < min(found, lost) and room.entries[ranked[last]] == FREE and values[last] > floor:
         last += 1
-    ranked[0] = last
     for n in range(last - 1, -1, -1):
         following = max(values[n + 1], floor) if n + 1 < found else floor
-        shares[n] = max(values[n] - following, 0.0) / (n + 1) + (shares[n + 1] if n + 1 < last else 0.0)
-    return values[0]
+        total += max(values[n] - following, 0.0) / (n + 1)
+        if total > 0.0:
+            room.share_entry[listed], room.share_column[listed] = ranked[n], column
+            room.share[listed], room.gain[listed] = total, 0.0
+            room.share_from[ranked[n] + 2] += 1
+            listed += 1
+    return listed
+
+
+@kernel
+def _list_gain(room: Any, listed: int, column: int, entry: int, gain: float) -> int:
+    """List by how much the upper end of a column falls with the entry that has the largest."""
+    if not gain > 0.0:
+        return listed
+    if listed > 0 and room.share_entry[listed - 1] == entry and room.share_column[listed - 1] == column:
+        room.gain[listed - 1] = gain
+        return listed
+    room.share_entry[listed], room.share_column[listed] = entry, column
+    room.share[listed], room.gain[listed] = 0.0, gain
+    room.share_from[entry + 2] += 1
+    return listed + 1
+
+
+@kernel
+def _add_shares(p: Any, room: Any, step: int, width: int, count: int, listed: int, sign: float) -> None:
+    """By how much each number of the row falls, and rises, with each entry."""
+    matrix, begins = p.flat.tables[step, tables.MATRIX], room.share_from
+    for k in range(count):
+        begins[k + 2] += begins[k + 1]
+    for n in range(listed):
+        place = begins[room.share_entry[n] + 1]
+        begins[room.share_entry[n] + 1] += 1
+        room.columns[place] = room.share_column[n]
+        room.factors[place] = 0.5 * (room.share[n] + room.gain[n])
+        room.factors_of_sizes[place] = 0.5 * (room.share[n] - room.gain[n])
+    total, size = room.products[0], room.products[1]
+    for k in range(count):
+        number, falls, rises = begins[k + 1] - begins[k], room.falls[k], room.rises[k]
+        if number == 0:
+            for c in range(width):
+                falls[c] = rises[c] = 0.0
+            continue
+        columns, factors, factors_of_sizes = (
+            room.columns[begins[k] :],
+            room.factors[begins[k] :],
+            room.factors_of_sizes[begins[k] :],
+        )
+        add_multiples(total, 0, room.zeros, 0, p.flat.matrices, matrix, factors, columns, number, width)
+        add_multiples(size, 0, room.zeros, 0, p.sizes, matrix, factors_of_sizes, columns, number, width)
+        for c in range(width):
+            falls[c], rises[c] = size[c] + sign * total[c], size[c] - sign * total[c]
+
+
+@kernel
+def _lose(room: Any, losses: Any, count: int, free: int, lost: int, width: int) -> None:
+    """Take from each number of ``row`` the ``lost`` largest losses of entries that may go, where they are positive."""
+    bounds = room.row
+    if lost == free:
+        for k in range(count):
+            if room.entries[k] == FREE:
+                for c in range(width):
+                    bounds[c] -= max(losses[k, c], 0.0)
+        return
+    _find_tops(room, losses, count, lost, width)
+    for j in range(lost):
+        for c in range(width):
+            bounds[c] -= max(room.tops[j, c], 0.0)
 
 
 # Sums and means.
@@ -269,28 +337,21 @@ def _two_products(p: Any, room: Any, matrix: int, one: int, other: int, wide: in
 @kernel
 def _least(room: Any, count: int, there: int, free: int, lost: int, width: int, is_mean: bool, turned: bool) -> None:
     """Put into ``row`` the least that all entries add to each number, without some of them."""
-    losses, bounds, tops = room.rises if turned else room.falls, room.row, room.tops
+    losses, bounds = room.rises if turned else room.falls, room.row
     for c in range(width):
         bounds[c] = 0.0
     for k in range(count):
         if room.entries[k] != MADE:
             for c in range(width):
                 bounds[c] += losses[k, c]
-    if lost == free and not is_mean:
-        for k in range(count):
-            if room.entries[k] == FREE:
-                for c in range(width):
-                    bounds[c] -= max(losses[k, c], 0.0)
+    if not is_mean:
+        _lose(room, losses, count, free, lost, width)
         return
     _find_tops(room, losses, count, lost, width)
     for c in range(width):
-        if is_mean:
-            mean = least_mean(tops[:, c], there, lost, bounds[c])
-            # All entries may be gone, and an empty row is 0.
-            bounds[c] = min(mean, 0.0) if there == lost else mean
-        else:
-            for j in range(lost):
-                bounds[c] -= max(tops[j, c], 0.0)
+        mean = least_mean(room.tops[:, c], there, lost, bounds[c])
+        # All entries may be gone, and an empty row is 0.
+        bounds[c] = min(mean, 0.0) if there == lost else mean
 
 
 @kernel

@@ -33,7 +33,7 @@ PATHS_PER_ROW, PARTS_PER_PATH = 16, 16
 def room_for_intervals(tables: Plain, levels: int, num_edits: int) -> Room:
     """Room for the intervals of all levels."""
     entries, wide = max(tables.most_entries, 1), tables.widest
-    tops, shared = max(MOST_TOPS + 1, entries), MOST_TOPS * wide
+    tops, shared = max(MOST_TOPS + 1, entries), (MOST_TOPS + 2) * wide
     return Room(
         low=untouched(levels, tables.size), high=untouched(levels, tables.size),
         status=np.full((levels, num_edits), KEPT, np.int8),
@@ -42,9 +42,9 @@ def room_for_intervals(tables: Plain, levels: int, num_edits: int) -> Room:
         bottoms=np.empty((tops, wide)), carried=room_for(wide), row=room_for(wide), least=room_for(wide),
         most=room_for(wide), slopes=room_for(wide), chords=room_for(wide), middle=room_for(2 * wide),
         radius=room_for(2 * wide), products=rows_for(2, wide), zeros=room_for(wide), factors=np.empty(shared),
-        columns=np.empty(shared, np.int64), falls=rows_for(entries, tables.mixed),
-        rises=rows_for(entries, tables.mixed), ranked=np.empty(MOST_TOPS + 2, np.int64),
-        values=np.empty(MOST_TOPS + 1), shares=np.empty(MOST_TOPS + 1), share=np.empty(shared),
+        factors_of_sizes=np.empty(shared), columns=np.empty(shared, np.int64), falls=rows_for(entries, tables.mixed),
+        rises=rows_for(entries, tables.mixed), ranked=np.empty(MOST_TOPS + 1, np.int64),
+        values=np.empty(MOST_TOPS + 1), share=np.empty(shared), gain=np.empty(shared),
         share_entry=np.empty(shared, np.int64), share_column=np.empty(shared, np.int64),
         share_from=np.empty(entries + 2, np.int64),
     )  # fmt: skip
