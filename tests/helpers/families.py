@@ -96,13 +96,17 @@ def margins(case: ProgramCase, sets: Sequence[tuple[int, ...]], pairs: NDArray[n
 
 def losses_of(
     plain: PlainBounding, made: Sequence[int], free: NDArray[np.int64], most: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Each difference where ``made`` is made, and what each free edit takes off it at most, with ``most`` of them."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Each difference where ``made`` is made, and what each free edit takes off it at most, with ``most`` of them.
+
+    None if that is not known of all differences.
+    """
     branches = plain.begin(free, np.zeros(len(free)), 0)
     branches.status[list(made)] = MADE
     plain.ready[:] = False
     plain.run(branches, most, np.inf, 0.0, NEVER, 0)
-    assert not plain.losses.numbers[GIVEN_UP]
+    if plain.losses.numbers[GIVEN_UP]:
+        return None
     first = plain.tables.at[plain.tables.out]
     return plain.room.low[0, first : first + plain.differences].copy(), branches.losses[0].copy()
 

@@ -130,7 +130,7 @@ class ProgramOracle(ExtendingOracle):
         plain = self._plain(edits, pairs, every)
         if plain is not None:
             bound = plain.least_margin(removed, free, more)
-            if bound > enough or plain.tables.has_losses:
+            if bound > enough or plain.tables.always_has_losses:
                 return bound
         bounding = self._bounding(edits, pairs, every)
         return None if bounding is None else bounding.least_margin(removed, free, more)

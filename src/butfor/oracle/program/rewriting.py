@@ -268,6 +268,7 @@ def _read_where_it_is(step: Reduce, value: Value) -> None:
     other one; a factor that the sender gives to all its messages is multiplied once, at the sender.
     """
     terms = _terms(step.inputs[0]) if step.code == "sum" else [_Term(step.inputs[0], None, False)]
+    terms = [term for term in terms if not _is_one(term.value)]
     width = value.width
     message = next((term for term in terms if _is_message(term, width)), None)
     if message is None:
@@ -323,6 +324,11 @@ def _terms(value: Value) -> list[_Term]:
             own = columns if term.columns is None else term.columns if columns is None else term.columns[columns]
             found.append(_Term(term.value, own, term.divides != divides))
     return found
+
+
+def _is_one(value: Value) -> bool:
+    """Whether it is 1 everywhere, as the weights of edges without weights are."""
+    return value.fixed and value.data is not None and bool((value.data == 1.0).all())
 
 
 def _is_message(term: _Term, width: int) -> bool:

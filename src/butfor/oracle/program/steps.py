@@ -191,6 +191,7 @@ class Reduce(Step):
         counts: whether it counts degrees for the normalisation that GCN does.
         against: whether it follows edges to their senders.
         added: fixed numbers that a sum begins with.
+        scales: of a "mean", what the sum of so many entries is multiplied with (only where bounds are computed).
     """
 
     code: str
@@ -202,6 +203,7 @@ class Reduce(Step):
     counts: bool = False
     against: bool = False
     added: Value | None = None
+    scales: NDArray[np.float64] | None = None
 
 
 def made(step: Step, space: Space, width: int) -> Value:

@@ -120,7 +120,7 @@ def _compared(code: int, a: float, b: float, c: float, d: float, whole: bool) ->
     if single and (whole or math.isinf(a) or math.isinf(c)):
         truth = function(code, a, c, 0.0, 0.0, 0.0)
         return truth, truth
-    room = 0.0 if whole else NEAR * (1 + max(abs(a), abs(b)) + max(abs(c), abs(d)))
+    room = 0.0 if whole else NEAR * (1 + _size(a, b) + _size(c, d))
     below, above = b + room < c, a - room > d
     if code in (LT, LE, GT, GE):
         if (below and code in (LT, LE)) or (above and code in (GT, GE)):
@@ -131,6 +131,12 @@ def _compared(code: int, a: float, b: float, c: float, d: float, whole: bool) ->
         truth = 1.0 if code == NE else 0.0
         return truth, truth
     return 0.0, 1.0
+
+
+@kernel
+def _size(low: float, high: float) -> float:
+    """The size of a number that may be rounded; what is infinite for sure is not."""
+    return 0.0 if low == high and math.isinf(low) else max(abs(low), abs(high))
 
 
 @kernel

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from butfor.oracle.program.bounding.scaling import join_scales
 from butfor.oracle.program.steps import Concat, Fold, Gather, Linear, Map, Reduce, Value, in_order, made
 
 if TYPE_CHECKING:
@@ -30,15 +31,16 @@ TINY = 1e-12
 COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 
 
-def prepared(out: Value, pairs: Matrix, means: bool = False) -> Value:
+def prepared(out: Value, pairs: Matrix, scales: bool = False) -> Value:
     """A program for the scores in ``out`` times each row of ``pairs``, written so that its intervals are narrow.
 
-    With ``means``, each mean over edges is one step too. The program of ``out`` is not changed.
+    With ``scales``, each mean over edges is one step too, and so is each sum that is divided by another function of how
+    many entries it has. The program of ``out`` is not changed.
     """
     copy = _copied(out)
     _join_softmax(copy)
-    if means:
-        _join_means(copy)
+    if scales:
+        join_scales(copy)
     result = _times(copy, np.ascontiguousarray(pairs.T))
     _mark_whole_numbers(result)
     return result
@@ -120,38 +122,6 @@ def _scores(weights: Value, share: Reduce) -> Value | None:
 
 def _columns(columns: Columns | None, width: int) -> Columns:
     return np.arange(width) if columns is None else columns
-
-
-# Means.
-
-
-def _join_means(out: Value) -> None:
-    """Replace Σ m / max(Σ 1, 1) by one reduction of rows m."""
-    for step, value in in_order(out):
-        if isinstance(step, Map) and step.code == "div" and step.columns[0] is None:
-            total = step.inputs[0].step
-            if isinstance(total, Reduce) and _is_mean(total, step.inputs[1]):
-                value.step = replace(total, code="mean")
-
-
-def _is_mean(total: Reduce, divisor: Value) -> bool:
-    """Whether a sum is divided by how many entries it has, or by 1 where there is none."""
-    clamp = divisor.step
-    if not isinstance(clamp, Map) or clamp.code != "clamp" or clamp.parameters != (1.0, np.inf) or divisor.width != 1:
-        return False
-    count = clamp.inputs[0].step
-    if total.code != "sum" or len(total.inputs) != 1 or total.added is not None or total.empty != 0.0:
-        return False
-    if not isinstance(count, Reduce) or count.code != "sum" or len(count.inputs) != 1 or count.added is not None:
-        return False
-    ones = count.inputs[0].data
-    return (
-        ones is not None
-        and bool((ones[count.source if count.inputs[0].space is not None else 0] == 1.0).all())
-        and count.empty == 0.0
-        and np.array_equal(count.receiver, total.receiver)
-        and np.array_equal(count.edges, total.edges)
-    )
 
 
 # Matrices.

@@ -6,7 +6,7 @@ from typing import Any
 
 from butfor.oracle.program.kernels.flat import called, kernel
 
-__all__ = ["largest", "rank", "smallest", "smallest_of_some"]
+__all__ = ["largest", "rank", "smallest", "smallest_of_some", "sort"]
 
 # So few are found as quickly by looking for one after the other.
 FEW = 4
@@ -84,3 +84,19 @@ def rank(values: Any, count: int, number: int) -> float:
     for k in range(1, number):
         found = max(found, values[k])
     return found
+
+
+@called
+def sort(values: Any, count: int) -> None:
+    """Sort the first ``count`` values, the smallest first (Shell's method)."""
+    gap = 1
+    while 3 * gap < count:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for n in range(gap, count):
+            value, k = values[n], n
+            while k >= gap and values[k - gap] > value:
+                values[k] = values[k - gap]
+                k -= gap
+            values[k] = value
+        gap //= 3

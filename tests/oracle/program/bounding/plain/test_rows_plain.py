@@ -35,13 +35,13 @@ class One(nn.Module):
         x = leaky_relu(x + torch.zeros_like(x).index_add(0, receiver, x[sender])) if self.heard else x
         bring = x[sender] if edge_weight is None else x[sender] * edge_weight[:, None]
         found = torch.zeros_like(x) + self.empty
-        if self.code in ("sum", "mean"):
+        if self.code in ("sum", "mean", "root"):
             found = torch.zeros_like(x).index_add(0, receiver, bring)
         else:
             found = found.scatter_reduce(0, receiver[:, None].expand_as(bring), bring, self.code, include_self=False)
-        if self.code == "mean":
-            count = torch.zeros_like(x[:, :1]).index_add(0, receiver, torch.ones_like(bring[:, :1]))
-            found = found / count.clamp(min=1)
+        if self.code in ("mean", "root"):
+            count = torch.zeros_like(x[:, :1]).index_add(0, receiver, torch.ones_like(bring[:, :1])).clamp(min=1)
+            found = found / count if self.code == "mean" else found * count.pow(-0.5)
         return found
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
@@ -80,7 +80,7 @@ def check(case: ProgramCase) -> PlainBounding:
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-@pytest.mark.parametrize("code", ["sum", "mean", "amax", "amin"])
+@pytest.mark.parametrize("code", ["sum", "mean", "root", "amax", "amin"])
 def test_rows_that_can_change(code: str, sign: float) -> None:
     for copies, shift in ((1, 0.0), (1, 2.0), (2, -2.0)):
         plain = check(leaves_case(code, sign, True, copies, shift=shift))
@@ -88,7 +88,7 @@ def test_rows_that_can_change(code: str, sign: float) -> None:
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-@pytest.mark.parametrize("code", ["sum", "mean", "amax", "amin"])
+@pytest.mark.parametrize("code", ["sum", "mean", "root", "amax", "amin"])
 def test_rows_that_no_edit_changes(code: str, sign: float) -> None:
     for copies, shift in ((1, 0.0), (2, 2.0), (1, -2.0)):
         check(leaves_case(code, sign, False, copies, shift=shift))
@@ -122,7 +122,7 @@ class Mixed(nn.Module):
 
 
 @pytest.mark.parametrize("relu", [False, True])
-@pytest.mark.parametrize("code", ["sum", "mean", "amax", "amin"])
+@pytest.mark.parametrize("code", ["sum", "mean", "root", "amax", "amin"])
 def test_columns_that_a_matrix_mixes(code: str, relu: bool) -> None:
     for seed in range(12):
         random = np.random.default_rng(seed)

@@ -5,7 +5,8 @@ tight, and takes up to tens of milliseconds for a branch. Here every number has 
 microseconds. What the same few edits can do in all rows together is bounded by what each of them takes off a score
 (`losses/`, where the proof of that is), which is tighter than either for most questions. Where a program does something
 that losses are not known to pass through, such as a product of two numbers that both change, the bounds of the package
-above are asked for where they pay.
+above are asked for where they pay. (So it is in a branch where losses are not known, because a number that something
+is divided by may be 0, say.)
 
 **The family.** Every edit is *made*, *excluded* or still *free*, and at most r of the free edits are made. Every number
 of the program gets an interval that contains it on all graphs of the family, row by row, in an order in which a row
@@ -17,10 +18,9 @@ most. Each that is there has a value in the interval of the row that it brings.
 
 - *Sum.* It is at least the sum of all lower ends without the k largest of those that may go, as far as these are
   positive. For the upper end all signs are turned; so it is for what follows.
-- *Mean.* It is at least the least mean of the lower ends that is left when at most k of those that may go are left out:
-  these are among the k largest. Leaving a number out lowers a mean if and only if it exceeds the mean, so the least is
-  reached when all of the k largest that exceed it are left out. If all entries may be gone, the value of an empty row
-  belongs to the interval.
+- *Mean*, or any sum that is multiplied with a scale s(n) > 0 for its n entries, such as GCN's 1 / √n (`scaling.py`). It
+  is at least the least, over all i ≤ k, of s(n − i) times the sum of all lower ends without the i largest of those that
+  may go. If all entries may be gone, the value of an empty row belongs to the interval.
 - *Maximum.* It is at least the largest lower end of the entries that are there for sure, and, where k < m, the (k +
   1)-th largest lower end of those that may go. It is at most the largest upper end of all. If all entries may be gone,
   the interval also contains the least lower end and the value of an empty row.

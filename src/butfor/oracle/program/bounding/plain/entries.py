@@ -139,19 +139,13 @@ def list_status(p: Any, room: Any, level: int, budget: int, number: int) -> tupl
 
 
 @kernel
-def least_mean(tops: Any, count: int, lost: int, total: float) -> float:
-    """The least mean of ``count`` numbers without some of ``tops``, their largest; at least one is left.
+def least_mean(tops: Any, scales: Any, count: int, lost: int, total: float) -> float:
+    """The least that ``count`` numbers without some of ``tops`` add up to, times the scale of how many are left.
 
-    Those that are left out are larger than the mean of the others (Dinkelbach's method).
+    ``tops`` are their largest, the largest of all first; at least one number is left.
     """
-    mean = total / count
-    for _ in range(lost + 1):
-        rest, left = total, count
-        for j in range(lost):
-            if tops[j] > mean and left > 1:
-                rest -= tops[j]
-                left -= 1
-        if not rest / left < mean:
-            break
-        mean = rest / left
-    return mean
+    rest, least = total, scales[count] * total
+    for j in range(min(lost, count - 1)):
+        rest -= tops[j]
+        least = min(least, scales[count - 1 - j] * rest)
+    return least

@@ -24,7 +24,7 @@ from butfor.oracle.program.bounding.plain.losses.walk import find_losses, most_o
 from butfor.oracle.program.bounding.selection import smallest
 from butfor.oracle.program.kernels.flat import called, kernel
 
-__all__ = ["fix", "fix_again", "knows_enough", "least_margin"]
+__all__ = ["fix", "fix_again", "knows_enough", "knows_losses", "least_margin"]
 
 # What is known of a branch is found anew after so many edits of it were decided.
 PATIENCE = 4
@@ -104,6 +104,16 @@ def knows_enough(b: Any) -> bool:
     """Whether what is known of this branch serves once more."""
     depth = b.numbers[DEPTH]
     return 0 <= b.again[depth] < PATIENCE and depth < len(b.losses) - 1
+
+
+@kernel
+def knows_losses(b: Any) -> bool:
+    """Whether all losses are known that this branch depends on."""
+    depth = b.numbers[DEPTH]
+    place, known = min(depth, len(b.losses) - 1), True
+    for d in range(b.open.shape[1]):
+        known &= b.known[place, d] or not b.open[depth, d]
+    return known
 
 
 @called

@@ -23,7 +23,7 @@ from butfor.oracle.program.bounding.plain.entries import (
     least_mean,
     list_status,
 )
-from butfor.oracle.program.bounding.selection import smallest
+from butfor.oracle.program.bounding.selection import smallest, sort
 from butfor.oracle.program.kernels import flat as tables
 from butfor.oracle.program.kernels.flat import AMIN, MEAN, kernel
 from butfor.oracle.program.kernels.vectors import add_multiples, add_products
@@ -217,7 +217,7 @@ def _lose(room: Any, losses: Any, count: int, free: int, lost: int, width: int) 
                 for c in range(width):
                     bounds[c] -= max(losses[k, c], 0.0)
         return
-    _find_tops(room, losses, count, lost, width)
+    _find_tops(room, losses, count, lost, width, False)
     for j in range(lost):
         for c in range(width):
             bounds[c] -= max(room.tops[j, c], 0.0)
@@ -239,7 +239,7 @@ def mix_sums(p: Any, room: Any, level: int, budget: int, step: int, row: int, lo
     _both_ends(p, room, step, inner, width)
     there, free = _products(p, room, level, step, number, count, inner, width)
     for turned in (False, True):
-        _least(room, count, there, free, lost, width, flat.code[p.step_of[number]] == MEAN, turned)
+        _least(p, room, p.step_of[number], count, there, free, lost, width, turned)
         bounds = room.row
         for c in range(width):
             if turned:
@@ -335,7 +335,7 @@ def _two_products(p: Any, room: Any, matrix: int, one: int, other: int, wide: in
 
 
 @kernel
-def _least(room: Any, count: int, there: int, free: int, lost: int, width: int, is_mean: bool, turned: bool) -> None:
+def _least(p: Any, room: Any, of: int, count: int, there: int, free: int, lost: int, width: int, turned: bool) -> None:
     """Put into ``row`` the least that all entries add to each number, without some of them."""
     losses, bounds = room.rises if turned else room.falls, room.row
     for c in range(width):
@@ -344,19 +344,20 @@ def _least(room: Any, count: int, there: int, free: int, lost: int, width: int, 
         if room.entries[k] != MADE:
             for c in range(width):
                 bounds[c] += losses[k, c]
-    if not is_mean:
+    if p.flat.code[of] != MEAN:
         _lose(room, losses, count, free, lost, width)
         return
-    _find_tops(room, losses, count, lost, width)
+    _find_tops(room, losses, count, lost, width, True)
+    scales = p.scales[p.scale_at[of] :]
     for c in range(width):
-        mean = least_mean(room.tops[:, c], there, lost, bounds[c])
+        mean = least_mean(room.tops[:, c], scales, there, lost, bounds[c])
         # All entries may be gone, and an empty row is 0.
         bounds[c] = min(mean, 0.0) if there == lost else mean
 
 
 @kernel
-def _find_tops(room: Any, losses: Any, count: int, lost: int, width: int) -> None:
-    """The ``lost`` largest numbers of each column, of the entries that may go."""
+def _find_tops(room: Any, losses: Any, count: int, lost: int, width: int, in_order: bool) -> None:
+    """The ``lost`` largest numbers of each column, of the entries that may go; ``in_order`` with the largest first."""
     if lost <= MOST_TOPS:
         for j in range(lost):
             for c in range(width):
@@ -372,5 +373,7 @@ def _find_tops(room: Any, losses: Any, count: int, lost: int, width: int) -> Non
                 room.column[number] = -losses[k, c]
                 number += 1
         smallest(room.column, number, lost)
+        if in_order:
+            sort(room.column, lost)
         for j in range(lost):
             room.tops[j, c] = -room.column[j]

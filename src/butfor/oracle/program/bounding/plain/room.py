@@ -54,7 +54,7 @@ def room_for_losses(tables: Plain) -> Losses:
     """Room for what each edit takes off; none where that is not known."""
     some = int(tables.has_losses)
     rows, numbers, wide = some * len(tables.step_of), some * tables.size, some * _widest(tables)
-    entries = max(tables.most_entries, 1)
+    entries, edits = max(tables.most_entries, 1), len(tables.edit_from) - 1
     # A small program has few paths; room for those of a large one is limited.
     paths = min(some * MOST_PATHS, PATHS_PER_ROW * rows)
     shared, parts = min(some * MOST_SHARED, paths), min(some * MOST_PARTS, PARTS_PER_PATH * paths)
@@ -94,8 +94,10 @@ def room_for_losses(tables: Plain) -> Losses:
         extras=np.zeros(rows, np.int64), extra_entry=np.empty(sorted_, np.int64),
         extra_column=np.empty(sorted_, np.int64),
         extra=np.empty(sorted_), factors=np.empty(wide),
-        columns=np.empty(wide, np.int64), sloped=np.zeros(rows, np.int64), now=room_for(numbers),
-        middle=room_for(numbers), half=room_for(numbers), up=room_for(numbers), looked=np.zeros(rows, np.int64),
+        columns=np.empty(wide, np.int64), sloped=np.zeros(rows, np.int64), fall=room_for(numbers),
+        fall_half=room_for(numbers), rise=room_for(numbers), rise_half=room_for(numbers),
+        raisers=np.empty(edits, np.int64), brought=np.zeros(edits), taken=np.zeros(edits),
+        looked=np.zeros(rows, np.int64),
         numbers=np.zeros(NUM_NUMBERS, np.int64),
     )  # fmt: skip
 

@@ -24,7 +24,7 @@ from butfor.oracle.program.bounding.plain.entries import (
     list_status,
 )
 from butfor.oracle.program.bounding.plain.mixing import mix_extremes, mix_sums
-from butfor.oracle.program.bounding.selection import largest, rank, smallest
+from butfor.oracle.program.bounding.selection import largest, rank, smallest, sort
 from butfor.oracle.program.kernels import flat as tables
 from butfor.oracle.program.kernels.flat import AMIN, CONCAT, FOLD, GATHER, LINEAR, MAP, MEAN, PICK, SUM, kernel
 from butfor.oracle.program.kernels.functions import ADD, RELU
@@ -233,14 +233,17 @@ def _reduce(p: Any, room: Any, level: int, budget: int, number: int, step: int, 
     if flat.code[step] == SUM:
         _sum(room, first, last, sure, maybe, lost, low, high)
     elif flat.code[step] == MEAN:
-        _mean(room, first, last, sure, maybe, lost, low, high)
+        _mean(room, p.scales[p.scale_at[step] :], first, last, sure, maybe, lost, low, high)
     else:
         _extreme(room, first, last, sure, maybe, lost, flat.code[step] == AMIN, low, high)
 
 
 @kernel
-def _largest(room: Any, first: Any, last: Any, sure: int, maybe: int, lost: int, width: int) -> None:
-    """The ``lost`` largest lower ends of those that may go, and smallest upper ends with their signs turned."""
+def _largest(room: Any, first: Any, last: Any, sure: int, maybe: int, lost: int, width: int, in_order: bool) -> None:
+    """The ``lost`` largest lower ends of those that may go, and smallest upper ends with their signs turned.
+
+    ``in_order``: the largest comes first.
+    """
     if lost <= MOST_TOPS:
         for j in range(lost):
             for c in range(width):
@@ -254,11 +257,15 @@ def _largest(room: Any, first: Any, last: Any, sure: int, maybe: int, lost: int,
         for k in range(maybe):
             column[k] = -first[room.places[sure + k] + c]
         smallest(column, maybe, lost)
+        if in_order:
+            sort(column, lost)
         for j in range(lost):
             room.tops[j, c] = -column[j]
         for k in range(maybe):
             column[k] = last[room.places[sure + k] + c]
         smallest(column, maybe, lost)
+        if in_order:
+            sort(column, lost)
         for j in range(lost):
             room.bottoms[j, c] = -column[j]
 
@@ -282,7 +289,7 @@ def _sum(room: Any, first: Any, last: Any, sure: int, maybe: int, lost: int, low
         high[c] = low[c]
     if lost < maybe:
         _totals(room, first, last, 0, sure + maybe, low, high)
-        _largest(room, first, last, sure, maybe, lost, width)
+        _largest(room, first, last, sure, maybe, lost, width, False)
         for j in range(lost):
             for c in range(width):
                 low[c] -= max(room.tops[j, c], 0.0)
@@ -324,22 +331,22 @@ def _weighted_sum(
 
 
 @kernel
-def _mean(room: Any, first: Any, last: Any, sure: int, maybe: int, lost: int, low: Any, high: Any) -> None:
+def _mean(room: Any, scales: Any, first: Any, last: Any, sure: int, maybe: int, lost: int, low: Any, high: Any) -> None:
     """The mean of all entries, without those whose loss lowers it most, or raises it most."""
     width, count = len(low), sure + maybe
     if count == 0:
         for c in range(width):
             high[c] = low[c]
         return
-    _largest(room, first, last, sure, maybe, lost, width)
+    _largest(room, first, last, sure, maybe, lost, width, True)
     empty = low[0]
     for c in range(width):
         low[c] = high[c] = 0.0
     _totals(room, first, last, 0, count, low, high)
     for c in range(width):
         finite = np.isfinite(low[c]) and np.isfinite(high[c])
-        x = least_mean(room.tops[:, c], count, lost, low[c])
-        y = -least_mean(room.bottoms[:, c], count, lost, -high[c])
+        x = least_mean(room.tops[:, c], scales, count, lost, low[c])
+        y = -least_mean(room.bottoms[:, c], scales, count, lost, -high[c])
         if sure == 0 and lost == maybe:
             # All entries may be gone.
             x, y = min(x, empty), max(y, empty)

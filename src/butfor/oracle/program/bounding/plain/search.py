@@ -38,7 +38,7 @@ from butfor.oracle.program.bounding.plain.branches import (
     bounded,
 )
 from butfor.oracle.program.bounding.plain.entries import FREE, KEPT, MADE
-from butfor.oracle.program.bounding.plain.fixing import fix, fix_again, knows_enough, least_margin
+from butfor.oracle.program.bounding.plain.fixing import fix, fix_again, knows_enough, knows_losses, least_margin
 from butfor.oracle.program.kernels.flat import called, jit, kernel
 
 __all__ = ["search"]
@@ -236,7 +236,8 @@ def search(
                 numbers[IS_NEW] = 0
             if not pruned and left > 0 and p.has_losses:
                 pruned = fix(p, room, q, b, left, needed, differences, every)
-            if not pruned and left > 1 and numbers[BOUNDED] >= asks_from and _tighter_pays(b, left):
+            asks = left > 1 and numbers[BOUNDED] >= asks_from and not (p.has_losses and knows_losses(b))
+            if not pruned and asks and _tighter_pays(b, left):
                 numbers[ASKS], numbers[LEFT] = 1, left
                 return 0.0
             if not pruned and b.entered[depth] < 0:

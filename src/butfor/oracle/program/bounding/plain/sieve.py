@@ -77,7 +77,7 @@ class PlainBounding:
         num_edits: int,
     ) -> PlainBounding | None:
         """For the same arguments as `Bounding`; None where plain intervals do not know what the program does."""
-        out = prepared(out, np.concatenate([pairs, np.eye(pairs.shape[1])]), means=True)
+        out = prepared(out, np.concatenate([pairs, np.eye(pairs.shape[1])]), scales=True)
         while isinstance(step := out.step, Gather):
             # The output is a copy of the target's row.
             out, row = step.inputs[0], int(step.source[row])
@@ -180,7 +180,7 @@ class PlainSieve(SharedSieve):
             nearest = np.argsort(plain.tables.hops[order], kind="stable")
             order, costs = order[nearest], costs[nearest]
         # Where it is known how much each edit takes off, tighter intervals prune little more.
-        asks_from = NEVER if plain.tables.has_losses else asks_from
+        asks_from = NEVER if plain.tables.always_has_losses else asks_from
         search = _PlainSearch(plain, plain.begin(order, costs, size), tight, size, limit, needed, asks_from)
         super().__init__(search, MOST_NUMBERS // max(plain.tables.size * len(plain.budget_of), 1))
 

@@ -19,6 +19,8 @@ from butfor.oracle.program.bounding.plain.connections import (
     feeds,
     readers,
 )
+from butfor.oracle.program.bounding.plain.losses.functions import ALWAYS_SLOPED
+from butfor.oracle.program.kernels.functions import ATAN2, CODES, REMAINDER
 from butfor.oracle.program.layout import Layout, Values, room_for
 from butfor.oracle.program.steps import Fold, Linear, Map, Reduce, in_order
 
@@ -56,6 +58,8 @@ class Plain(NamedTuple):
         sorted_at: for each row of a maximum or minimum of fixed rows, where its part of ``sorted`` begins; else -1.
         sorted: such a part is how many columns can differ from those of an empty row, which these are, and for each
             place from the most extreme one on, which entry of the row is there in each of these columns.
+        scale_at: where the scales of each mean begin.
+        scales: what sums of 0, 1, 2 … entries are multiplied with, for all means.
         mixes: for each matrix product, which reduction it mixes the columns of, see `connections`.
         at_once: for each row of a reduction, how many of its entries one edit deletes at most.
         root: the rows of reductions that the target reads without any reduction between them.
@@ -68,6 +72,7 @@ class Plain(NamedTuple):
         mixed: how many the widest row has that mixes the columns of a reduction.
         most_entries: how many entries lead to one row at most.
         has_losses: whether it can be said what each edit takes off a score at most (`losses/`).
+        always_has_losses: whether this is so whatever the intervals are.
     """
 
     flat: Flat
@@ -84,6 +89,8 @@ class Plain(NamedTuple):
     present: NDArray[np.bool_]
     sorted_at: Numbers
     sorted: Numbers
+    scale_at: Numbers
+    scales: NDArray[np.float64]
     mixes: Numbers
     at_once: Numbers
     root: Numbers
@@ -97,6 +104,7 @@ class Plain(NamedTuple):
     mixed: int
     most_entries: int
     has_losses: bool
+    always_has_losses: bool
 
 
 def plain_tables(out: Value, row: int, present: NDArray[np.bool_], edit_of: Numbers, num_edits: int) -> Plain | None:
@@ -137,6 +145,7 @@ class _Builder:
         hops_of_edit = np.full(self.num_edits, len(self.pairs))
         np.minimum.at(hops_of_edit, pairs[:, 0], hops[pairs[:, 1]])
         sorted_at, by_value = self._sorted()
+        scale_at, scales = self._scales()
         mixed = flat.width[flat.out[mixes[:, REDUCED] >= 0]]
         sizes_of = room_for(len(flat.matrices))
         np.abs(flat.matrices, out=sizes_of)
@@ -144,11 +153,13 @@ class _Builder:
             flat=flat, sizes=sizes_of, base=self.layout.start, step_of=step_of, at=at, rows=np.flatnonzero(self.needed),
             readers_from=readers_from, readers=readers_of, edit_from=edit_from, edit_rows=edit_rows,
             edit_of=self.edit_of, present=np.append(self.layout.present, True), sorted_at=sorted_at, sorted=by_value,
+            scale_at=scale_at, scales=scales,
             mixes=mixes, at_once=at_once, root=root, reads_from=reads_from, reads=read, reads_by=reads_by,
             hops=hops_of_edit, out=out,
             size=int(sizes.sum()), widest=int(flat.width.max()),
             mixed=int(mixed.max(initial=0)), most_entries=most_entries,
-            has_losses=all(_passes_losses(step) for step, _ in self.pairs),
+            has_losses=all(_passes_losses(step, False) for step, _ in self.pairs),
+            always_has_losses=all(_passes_losses(step, True) for step, _ in self.pairs),
         )  # fmt: skip
 
     def number(self, value: Value) -> int:
@@ -178,6 +189,13 @@ class _Builder:
                 parts += [np.array([len(columns)]), columns, order.ravel()]
                 size += 1 + columns.size + order.size
         return at, np.concatenate(parts)
+
+    def _scales(self) -> tuple[Numbers, NDArray[np.float64]]:
+        """Where the scales of each step begin, and those of all steps."""
+        of_steps = [step.scales if isinstance(step, Reduce) else None for step, _ in self.pairs]
+        parts = [np.zeros(0) if scales is None else scales for scales in of_steps]
+        sizes = np.array([len(part) for part in parts])
+        return np.cumsum(sizes) - sizes, np.concatenate(parts)
 
     def _mixes(self) -> Numbers:
         found = np.full((len(self.pairs), NUM_MIXES), -1)
@@ -215,21 +233,21 @@ class _Builder:
         return int(max(counts, default=0))
 
 
-def _passes_losses(step: Step) -> bool:
-    """Whether it is known what a step makes of a change of what it reads."""
+def _passes_losses(step: Step, surely: bool) -> bool:
+    """Whether it is known what a step makes of a change of what it reads: on some intervals at least, or on all."""
     if isinstance(step, Reduce):
         return len(step.inputs) == 1 or (step.code == "sum" and step.inputs[1].fixed)
     if isinstance(step, Fold):
-        return step.code in ("sum", "mean")
+        return step.code != "prod"
     if not isinstance(step, Map):
         return True
     if step.code == "leaky_relu":
         return 0.0 <= step.parameters[0] <= 1.0
+    if not surely:
+        return CODES[step.code] not in (ATAN2, REMAINDER)
     if step.code == "div":
         return step.inputs[1].fixed
-    if step.code == "mul":
-        return any(one.fixed for one in step.inputs)
-    return step.code in ("add", "sub", "neg", "relu")
+    return CODES[step.code] in ALWAYS_SLOPED
 
 
 def _is_sum(step: Step | None) -> bool:

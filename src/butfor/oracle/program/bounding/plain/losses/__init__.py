@@ -14,18 +14,27 @@ intervals). It begins with g = −1 at d. Losses of sums of changes add up, beca
 step the loss of a row becomes losses of what it reads:
 
 - *Matrices, copies, sums and factors that are fixed:* g becomes M g, and a becomes |M| a.
-- *ReLU*, and any function of slope 1 above 0 and from 0 to 1 below. Where g < 0, relu(z) ≥ relu(z₀) + s (z − z₀), where
-  s is the slope at z₀: g becomes s g. Where g > 0, the function lies below the chords from z₀ to both ends of the
-  interval of z, whose slopes are u (upwards) and v ≤ u (downwards). So the change is at most u Δ or v Δ, whichever is
-  larger, which is (u + v) / 2 Δ + (u − v) / 2 |Δ|. And |Δ| grows by u at most, so a becomes u a beside that.
+- *Functions of single numbers* (`functions.py`). The function changes by a slope times Δ, and on the interval of its
+  number the slope lies in a range: that of a convex function between the chords from the present point to both ends, of
+  a concave one likewise, of others between the least and the largest derivative. With slopes from v to u, the change is
+  (u + v) / 2 Δ ± (u − v) / 2 |Δ|, so g becomes (u + v) / 2 g, and a grows by (u − v) / 2 |g| beside the largest size
+  of a slope, times a. A convex function lies above its tangent: where g < 0, so that its fall is what counts, the slope
+  of the tangent is enough; a concave one likewise where g > 0. So ReLU has slope s at its present number where g < 0,
+  and slopes from its chords where g > 0.
+- *Products* of two numbers that both change: x y − x₀ y₀ = y Δx + x₀ Δy, where y may be any number of its interval: a
+  range of slopes for Δx. Which of them is x is free; that with the narrower interval is y. A quotient is a product with
+  a reciprocal, which is a function of a single number. A choice between two numbers follows its condition, if that is
+  decided on all graphs of the family. The larger of two numbers changes by a mean of both changes.
 - *Sums.* Where the edit of an entry is made, the row that it brings, x, is gone: that takes −g x + a |x| off. Where it
   is not, a change of that row is a change of the sum.
-- *Means* of n entries of which k are gone: (Σ over the lost of (m − x) + Σ over the others of Δx) / (n − k), with m the
-  mean. The first part is that of sums, where 1 / (n − k) is at most 1 / (n − K), and K < n is how many can be lost. So
-  is the second, or else: the others take on average off no more than the most that any of them can, X, which their
-  intervals say. (1 / (n − k) − 1 / n) times what n − k entries take off is at most k X / n. So their changes count 1 /
-  n, and each of the k deletions is charged X / n (`WORTH_CHARGING` says where). Where all may be gone, the change is
-  from m to the value of an empty row; each deletion takes at least an n-th of this off.
+- *Means* of n entries, or other sums that are multiplied with a scale s(n) > 0, such as GCN's 1 / √n (`scaling.py`).
+  With k entries gone, and T the sum of all as they are now, the change is s(n − k) times (Σ over the lost of (c T − x)
+  + Σ over the others of Δx), with c = (s(n − k) − s(n)) / (k s(n − k)): of means, c T is the mean. Of all k up to the K
+  < n that can be lost the least and the largest c count, and the largest s. So it is for the second part, or else: the
+  others take on average off no more than the most that any of them can, X, which their intervals say. What their scale
+  grows by takes (s(n − k) − s(n)) (n − k) X off at most; so their changes count s(n), and each of the k deletions is
+  charged the largest (s(n − k) − s(n)) (n − k) / k, times X (`WORTH_CHARGING` says where). Where all may be gone, the
+  change is from the present number to the value of an empty row; each deletion takes at least an n-th of this off.
 - *Maxima.* For each column, let t be the largest entry, and its place that of the entry b. Falling is what takes off
   where g < 0, so far as b is there: the maximum is at least b, and gΔ is at most g times the change of b. Where b is
   gone it falls from t. If the lower ends of the others are v₂ ≥ v₃ ≥ …, the deletions that reach down to v_j pay (v_j −
@@ -41,8 +50,8 @@ step the loss of a row becomes losses of what it reads:
 **Paths.** A row of another node may be read in many places. Each of them begins a *path* of its own: the entry that
 leads there, and all before it, are there, so their edits are not made on it. An edit takes off what it takes off on all
 paths together. A path may have ended, because another edit of S has deleted an entry of it; then nothing is taken off
-on it, and nothing is brought either. So what an edit would bring counts only where no free edit can end the path, and
-where the factor of a mean is known.
+on it, and nothing is brought either. So of what an edit takes off and brings on one path, the sum counts if it is
+positive; and else only where no free edit can end the path, and where the scale of all means before is known.
 
 **All edits together.** Either a path is ended, or something is taken off on it, never both. For any price λ ≥ 0, d(S)
 is at least d₀ − λ r − (Σ over S of what each takes off, less λ). An edit that takes off l of L(e) in all, on those
@@ -60,8 +69,9 @@ cannot do so in any branch of it.
 | file | what is in it |
 |---|---|
 | `walk.py` | the walk: all kinds of steps but reductions; all edits together |
+| `functions.py` | slopes of functions on intervals |
 | `entries.py` | the entries of a reduction on a path, and paths that begin with them |
-| `averages.py`, `extremes.py` | sums and means; maxima and minima |
+| `averages.py`, `extremes.py` | sums, means and other scaled sums; maxima and minima |
 | `sorted_extremes.py` | products with maxima and minima of fixed rows |
 | `room.py` | what losses are kept in |
 

@@ -15,7 +15,7 @@ from butfor.oracle.program.bounding.plain.losses.entries import (
     keep_loss,
     list_entries,
 )
-from butfor.oracle.program.bounding.plain.losses.room import LOOKED, PATH, PATHS
+from butfor.oracle.program.bounding.plain.losses.room import LOOKED, PATHS
 from butfor.oracle.program.kernels.flat import kernel
 
 __all__ = ["through_mean", "through_sum"]
@@ -33,7 +33,7 @@ def through_sum(
     count, free = list_entries(p, room, q, level, number, step)
     fixed = flat.first[flat.inputs[step, 0]] < 0
     numbers = p.base if fixed else room.low[0]
-    is_certain, is_weighted = not q.uncertain[q.numbers[PATH]], flat.arity[step] > 1
+    is_weighted = flat.arity[step] > 1
     q.numbers[LOOKED] += (count if is_weighted else free) * width
     for k in range(count):
         of_g, of_a = g, a
@@ -45,7 +45,7 @@ def through_sum(
             for c in range(width):
                 x = numbers[i + c]
                 loss += of_a[c] * abs(x) - of_g[c] * x
-            add_loss(q, losses, k, loss, is_certain)
+            add_loss(q, losses, k, loss)
         if is_weighted and not fixed and can_change(p, room, q, level, q.entry_row[k]):
             begin_path(q, q.entry_row[k], k, keep_loss(q, width, of_g, of_a))
     if not is_weighted:
@@ -74,11 +74,12 @@ def through_mean(
     fixed = p.flat.first[p.flat.inputs[step, 0]] < 0
     numbers = p.base if fixed else room.low[0]
     lost, mean, at = min(free, left * p.at_once[number]), room.low[0], p.at[number]
-    share, all_gone, charge = 1.0 / (count - min(lost, count - 1)), 0.0, 0.0
-    weight = share
-    q.numbers[LOOKED] += free * width
-    if share * count > WORTH_CHARGING:
-        weight, charge = 1.0 / count, 0.0 if fixed else _most_of_one(p, room, q, level, count, width, g, a) / count
+    scales, all_gone, charge = p.scales[p.scale_at[step] :], 0.0, 0.0
+    now, weight, falls, least, most, growth = _scales_of(scales, count, min(lost, count - 1))
+    share = weight
+    q.numbers[LOOKED] += 2 * free * width
+    if share > WORTH_CHARGING * now:
+        weight, charge = now, 0.0 if fixed else growth * _most_of_one(p, room, q, level, count, width, g, a)
     if lost == count:
         for c in range(width):
             x = mean[at + c]
@@ -86,20 +87,44 @@ def through_mean(
         all_gone = max(all_gone, 0.0) / count
     for k in range(count):
         if room.entries[k] == FREE:
-            i, loss = room.places[k], 0.0
+            i, loss, other = room.places[k], 0.0, 0.0
             for c in range(width):
-                x = mean[at + c] - numbers[i + c]
+                x = least * mean[at + c] - numbers[i + c]
+                y = most * mean[at + c] - numbers[i + c]
                 loss += a[c] * abs(x) + g[c] * x
-            add_loss(q, losses, k, loss if loss != loss else max(max(share * loss, 0.0) + charge, all_gone), False)
+                other += a[c] * abs(y) + g[c] * y
+            loss = max(loss, other) if other == other else other
+            add_loss(q, losses, k, loss if loss != loss else max(max(share * loss, 0.0) + charge, all_gone))
     for c in range(width):
         g[c] *= weight
         a[c] *= weight
     before = q.numbers[PATHS]
     begin_paths(p, room, q, level, step, count, width, g, a)
-    if weight != 1.0 / count:
+    if weight != now or falls:
         for path in range(before, q.numbers[PATHS]):
             # By which factor its entries count is not known, so nothing is known of what edits bring.
             q.uncertain[path] = True
+
+
+@kernel
+def _scales_of(scales: Any, count: int, lost: int) -> tuple[float, float, bool, float, float, float]:
+    """What the scale of so many entries is now, and can become at most if up to ``lost`` are lost; whether it can fall.
+
+    Where k are lost, their scale s grows by k times a number times s: the least and the largest such number, relative
+    to the mean as it is now. At last: by how much the scales of all that is left grow together, for each that is lost.
+    """
+    now = scales[count]
+    highest, falls, least, most, growth = now, False, np.inf, -np.inf, 0.0
+    for k in range(1, lost + 1):
+        scale = scales[count - k]
+        highest = max(highest, scale)
+        falls |= scale < now
+        share = (scale - now) / (k * scale * now)
+        least, most = min(least, share), max(most, share)
+        growth = max(growth, (count - k) * (scale - now) / k)
+    if lost == 0:
+        least = most = 0.0
+    return now, highest, falls, least, most, growth
 
 
 @kernel

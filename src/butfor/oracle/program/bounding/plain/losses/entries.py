@@ -8,12 +8,14 @@ import numpy as np
 
 from butfor.oracle.program.bounding.plain.entries import FREE, KEPT, MADE
 from butfor.oracle.program.bounding.plain.losses.room import (
+    FIRST_PART,
     GIVEN_UP,
     MOST_PENDING,
     PARTS,
     PATH,
     PATHS,
     PENDING,
+    RAISERS,
     SHARED,
     TIME,
 )
@@ -33,6 +35,7 @@ __all__ = [
     "list_entries",
     "number_of",
     "pending",
+    "settle",
     "width_of",
 ]
 
@@ -188,22 +191,46 @@ def is_extreme(p: Any, value: int) -> bool:
 
 
 @kernel
-def add_loss(q: Any, losses: Any, entry: int, loss: float, is_certain: bool) -> None:
-    """Add what the edit of an entry takes off.
-
-    What it would bring counts only where nothing else can end the path.
-    """
-    numbers = q.numbers
+def add_loss(q: Any, losses: Any, entry: int, loss: float) -> None:
+    """Add what the edit of an entry takes off on this path; or brings, if it is negative."""
+    numbers, edit = q.numbers, q.entry_edit[entry]
     part = numbers[PARTS]
     if not np.isfinite(loss) or part == len(q.part_loss):
         numbers[GIVEN_UP] = 1
-        return
-    if loss > 0.0 or is_certain:
-        losses[q.entry_edit[entry]] += loss
-    if loss > 0.0:
-        q.part_path[part], q.part_edit[part], q.part_loss[part] = numbers[PATH], q.entry_edit[entry], loss
+    elif loss > 0.0:
+        losses[edit] += loss
+        q.part_path[part], q.part_edit[part], q.part_loss[part] = numbers[PATH], edit, loss
         q.entry_part[entry] = part
         numbers[PARTS] += 1
+    elif loss < 0.0:
+        if q.brought[edit] == 0.0:
+            q.raisers[numbers[RAISERS]] = edit
+            numbers[RAISERS] += 1
+        q.brought[edit] -= loss
+
+
+@kernel
+def settle(q: Any, losses: Any) -> None:
+    """Take what edits bring on a path from what they take off on it.
+
+    What is left of it counts only where nothing else can end the path.
+    """
+    numbers, is_certain = q.numbers, not q.uncertain[q.numbers[PATH]]
+    if numbers[RAISERS] == 0:
+        return
+    for part in range(numbers[FIRST_PART], numbers[PARTS]):
+        edit = q.part_edit[part]
+        if q.brought[edit] > 0.0:
+            q.taken[edit] += q.part_loss[part]
+    for part in range(numbers[FIRST_PART], numbers[PARTS]):
+        brought, taken = q.brought[q.part_edit[part]], q.taken[q.part_edit[part]]
+        if brought > 0.0:
+            q.part_loss[part] *= max(taken - brought, 0.0) / taken
+    for n in range(numbers[RAISERS]):
+        edit = q.raisers[n]
+        losses[edit] -= q.brought[edit] if is_certain else min(q.brought[edit], q.taken[edit])
+        q.brought[edit] = q.taken[edit] = 0.0
+    numbers[RAISERS] = 0
 
 
 @kernel

@@ -115,7 +115,7 @@ def through_extreme(
                     _put(q, k, width, c, sign * weight, weight)
     for k in range(count):
         if room.entries[k] == FREE:
-            add_loss(q, losses, k, q.entry_loss[k], False)
+            add_loss(q, losses, k, q.entry_loss[k])
         if q.has_loss[k] and can_change(p, room, q, level, q.entry_row[k]):
             begin_path(q, q.entry_row[k], k, keep_loss(q, width, q.entry_g[k], q.entry_a[k]))
 

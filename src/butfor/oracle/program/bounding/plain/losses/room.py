@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 __all__ = [
-    "GIVEN_UP", "LOOKED", "MOST_PARTS", "MOST_PATHS", "MOST_PENDING", "MOST_SHARED", "NUM_NUMBERS", "PARTS", "PATH",
-    "PATHS", "PENDING", "SHARED", "TIME", "Losses",
+    "FIRST_PART", "GIVEN_UP", "LOOKED", "MOST_PARTS", "MOST_PATHS", "MOST_PENDING", "MOST_SHARED", "NUM_NUMBERS",
+    "PARTS", "PATH", "PATHS", "PENDING", "RAISERS", "SHARED", "TIME", "Losses",
 ]  # fmt: skip
 
 # Room for so many paths, so many losses that several paths begin with, so many rows of one path, and so many parts of
@@ -14,9 +14,10 @@ __all__ = [
 MOST_PATHS, MOST_SHARED, MOST_PENDING, MOST_PARTS = 16_384, 2_048, 64, 65_536
 
 # What `Losses.numbers` holds: how many paths, shared losses, pending rows and parts of losses there are; whether the
-# walk was given up; the path that is followed; how many numbers were looked at; how often intervals were looked at.
-PATHS, SHARED, PENDING, PARTS, GIVEN_UP, PATH, LOOKED, TIME = range(8)
-NUM_NUMBERS = 8
+# walk was given up; the path that is followed; how many numbers were looked at; how often intervals were looked at; the
+# first part of this path, and how many edits bring something on it.
+PATHS, SHARED, PENDING, PARTS, GIVEN_UP, PATH, LOOKED, TIME, FIRST_PART, RAISERS = range(10)
+NUM_NUMBERS = 10
 
 
 class Losses(NamedTuple):
@@ -48,7 +49,11 @@ class Losses(NamedTuple):
         extra_entry, extra_column, extra: how much farther a column falls with an entry if others are deleted too.
         factors, columns: the numbers of a row that are not 0, and where they are.
         sloped: for each row, when the slopes of its numbers were found.
-        now, middle, half, up: these slopes.
+        fall, fall_half: the middle of these slopes where it is the fall that counts, and half of their difference; of
+            a function of several numbers, in the last but one.
+        rise, rise_half: likewise where it is the rise that counts, or in the last number.
+        raisers: the edits that bring something on the path that is followed.
+        brought, taken: for each edit, what it brings on this path, and takes off.
         looked: for each row, twice the time when it was found out whether it can change, and 1 more if it can.
         numbers: see above.
     """
@@ -92,9 +97,12 @@ class Losses(NamedTuple):
     factors: Any
     columns: Any
     sloped: Any
-    now: Any
-    middle: Any
-    half: Any
-    up: Any
+    fall: Any
+    fall_half: Any
+    rise: Any
+    rise_half: Any
+    raisers: Any
+    brought: Any
+    taken: Any
     looked: Any
     numbers: Any

@@ -77,7 +77,9 @@ def through_sorted(
         q.entry_loss[q.extra_entry[n]] += fall * more if more > 0.0 else -rise * more
     for k in range(count):
         if room.entries[k] == FREE:
-            add_loss(q, losses, k, q.entry_loss[k], False)
+            loss = q.entry_loss[k]
+            # What it brings may be less where others are deleted too.
+            add_loss(q, losses, k, loss if loss != loss else max(loss, 0.0))
 
 
 @kernel

@@ -6,14 +6,33 @@ from typing import Any
 
 import numpy as np
 
+from butfor.oracle.program.bounding.plain.entries import ends
 from butfor.oracle.program.bounding.plain.losses.averages import through_mean, through_sum
-from butfor.oracle.program.bounding.plain.losses.entries import add_transposed, is_extreme, number_of, pending, width_of
+from butfor.oracle.program.bounding.plain.losses.entries import (
+    add_transposed,
+    is_extreme,
+    number_of,
+    pending,
+    settle,
+    width_of,
+)
 from butfor.oracle.program.bounding.plain.losses.extremes import through_extreme
-from butfor.oracle.program.bounding.plain.losses.room import GIVEN_UP, LOOKED, PARTS, PATH, PATHS, PENDING, SHARED, TIME
+from butfor.oracle.program.bounding.plain.losses.functions import find_slopes, slope_range
+from butfor.oracle.program.bounding.plain.losses.room import (
+    FIRST_PART,
+    GIVEN_UP,
+    LOOKED,
+    PARTS,
+    PATH,
+    PATHS,
+    PENDING,
+    SHARED,
+    TIME,
+)
 from butfor.oracle.program.bounding.plain.losses.sorted_extremes import through_sorted
 from butfor.oracle.program.kernels import flat as tables
 from butfor.oracle.program.kernels.flat import CONCAT, FOLD, GATHER, LINEAR, MAP, MEAN, PICK, SUM, called, kernel
-from butfor.oracle.program.kernels.functions import DIV, LEAKY_RELU, MUL, NEG, RELU, SUB
+from butfor.oracle.program.kernels.functions import ADD, LEAKY_RELU, POW, RELU, SUB, WHERE
 
 __all__ = ["find_losses", "most_of_all"]
 
@@ -65,7 +84,7 @@ def most_of_all(q: Any, losses: Any, price: float) -> float:
 def _follow_path(p: Any, room: Any, q: Any, level: int, left: int, losses: Any) -> None:
     """Turn the loss that a path begins with into losses of all rows of it, the last ones first."""
     numbers, path = q.numbers, q.numbers[PATH]
-    numbers[PENDING] = 1
+    numbers[PENDING], numbers[FIRST_PART] = 1, numbers[PARTS]
     number, shared = q.row[path], q.loss[path]
     q.pending[0] = number
     for c in range(width_of(p, number)):
@@ -80,6 +99,7 @@ def _follow_path(p: Any, room: Any, q: Any, level: int, left: int, losses: Any) 
             break
         q.pending[at] = -1
         _pass_on(p, room, q, level, left, losses, number, q.pending_g[at], q.pending_a[at])
+    settle(q, losses)
 
 
 @kernel
@@ -104,14 +124,7 @@ def _pass_on(p: Any, room: Any, q: Any, level: int, left: int, losses: Any, numb
                 q.pending_g[at, x] += g[c]
                 q.pending_a[at, x] += a[c]
     elif kind == FOLD:
-        inner = flat.width[flat.inputs[step, 0]]
-        source = number_of(p, flat.inputs[step, 0], row)
-        share = width / inner if flat.code[step] == 1 else 1.0
-        at = pending(p, q, source)
-        for r in range(inner):
-            c = flat.table[flat.tables[step, tables.GROUPS] + r]
-            q.pending_g[at, r] += share * g[c]
-            q.pending_a[at, r] += share * a[c]
+        _through_fold(p, room, q, level, step, row, width, g, a)
     elif kind in (GATHER, CONCAT):
         if kind == GATHER:
             source = number_of(p, flat.inputs[step, 0], flat.table[flat.tables[step, tables.SOURCE] + row])
@@ -139,70 +152,137 @@ def _pass_on(p: Any, room: Any, q: Any, level: int, left: int, losses: Any, numb
 @kernel
 def _through_map(p: Any, room: Any, q: Any, level: int, step: int, row: int, width: int, g: Any, a: Any) -> None:
     flat = p.flat
-    code = flat.code[step]
-    for i in range(flat.arity[step]):
+    code, arity = flat.code[step], flat.arity[step]
+    is_linear, of_one = code in (ADD, SUB), arity == 1 or code == POW
+    if not is_linear:
+        _find_slopes(p, room, q, level, step, row, width, of_one)
+    place = p.at[flat.first[flat.out[step]] + row]
+    for c in range(0 if is_linear else width):
+        if (g[c] != 0.0 or a[c] != 0.0) and not (np.isfinite(q.fall[place + c]) and np.isfinite(q.rise[place + c])):
+            q.numbers[GIVEN_UP] = 1
+            return
+    # What is chosen among follows the condition.
+    for i in range(1 if code == WHERE else 0, arity):
         source = number_of(p, flat.inputs[step, i], row)
         if source < 0:
             continue
         at, own = pending(p, q, source), flat.columns[step, i]
         into_g, into_a = q.pending_g[at], q.pending_a[at]
-        if code in (RELU, LEAKY_RELU):
-            place = p.at[flat.first[flat.out[step]] + row]
-            _find_slopes(p, room, q, level, step, row, width)
-            if own < 0:
-                for c in range(width):
-                    fall, rise = min(g[c], 0.0), max(g[c], 0.0)
-                    into_g[c] += fall * q.now[place + c] + rise * q.middle[place + c]
-                    into_a[c] += a[c] * q.up[place + c] + rise * q.half[place + c]
-            else:
-                for c in range(width):
-                    x, fall, rise = flat.table[own + c], min(g[c], 0.0), max(g[c], 0.0)
-                    into_g[x] += fall * q.now[place + c] + rise * q.middle[place + c]
-                    into_a[x] += a[c] * q.up[place + c] + rise * q.half[place + c]
-            continue
-        other = flat.inputs[step, 1 - i] if code in (MUL, DIV) else 0
-        theirs, begin = flat.columns[step, 1 - i] if code in (MUL, DIV) else -1, 0
-        if code in (MUL, DIV):
-            begin = flat.start[other] + row * flat.stride[other]
-        for c in range(width):
-            x, factor = c if own < 0 else flat.table[own + c], 1.0
-            if code == NEG or (code == SUB and i == 1):
-                factor = -1.0
-            elif code in (MUL, DIV):
-                factor = p.base[begin + (c if theirs < 0 else flat.table[theirs + c])]
-                factor = 1.0 / factor if code == DIV else factor
-            into_g[x] += factor * g[c]
-            into_a[x] += abs(factor) * a[c]
+        if is_linear:
+            sign = -1.0 if code == SUB and i == 1 else 1.0
+            for c in range(width):
+                x = c if own < 0 else flat.table[own + c]
+                into_g[x] += sign * g[c]
+                into_a[x] += a[c]
+        elif of_one:
+            _through_function(flat, q, place, own, width, g, a, into_g, into_a)
+        else:
+            is_last = i == arity - 1
+            middle, half = (q.rise, q.rise_half) if is_last else (q.fall, q.fall_half)
+            for c in range(width):
+                x, m, r = c if own < 0 else flat.table[own + c], middle[place + c], half[place + c]
+                if g[c] != 0.0 or a[c] != 0.0:
+                    into_g[x] += m * g[c]
+                    into_a[x] += r * abs(g[c]) + (abs(m) + r) * a[c]
 
 
 @kernel
-def _find_slopes(p: Any, room: Any, q: Any, level: int, step: int, row: int, width: int) -> None:
-    """Find the slopes of ReLU at each number of a row.
+def _through_function(
+    flat: Any, q: Any, place: int, own: int, width: int, g: Any, a: Any, into_g: Any, into_a: Any
+) -> None:
+    """The loss of a function of single numbers is a loss of these."""
+    for c in range(width):
+        x, falling, rising = c if own < 0 else flat.table[own + c], min(g[c], 0.0), max(g[c], 0.0)
+        if falling == 0.0 and rising == 0.0 and a[c] == 0.0:
+            continue
+        fall, fall_half, rise, rise_half = (
+            q.fall[place + c],
+            q.fall_half[place + c],
+            q.rise[place + c],
+            q.rise_half[place + c],
+        )
+        into_g[x] += falling * fall + rising * rise
+        into_a[x] += a[c] * max(abs(fall) + fall_half, abs(rise) + rise_half) + rising * rise_half - falling * fall_half
 
-    ReLU is at least the line through the present value that has its slope, and at most the chords from there to both
-    ends. This holds for any function of slope 1 above 0 and another one, from 0 to 1, below.
+
+@kernel
+def _through_fold(p: Any, room: Any, q: Any, level: int, step: int, row: int, width: int, g: Any, a: Any) -> None:
+    flat = p.flat
+    code, inner, groups = flat.code[step], flat.width[flat.inputs[step, 0]], flat.tables[step, tables.GROUPS]
+    low, high = ends(p, room, level, flat.inputs[step, 0], row)
+    at = pending(p, q, number_of(p, flat.inputs[step, 0], row))
+    for r in range(inner):
+        c = flat.table[groups + r]
+        middle, half = width / inner if code == 1 else 1.0, 0.0
+        if code > 1:
+            # An extreme is that number if it lies beyond all others, and it is not if another one lies beyond it.
+            is_it, may_be = True, True
+            for k in range(inner):
+                if k != r and flat.table[groups + k] == c:
+                    is_it &= low[r] >= high[k] if code == 2 else high[r] <= low[k]
+                    may_be &= high[r] > low[k] if code == 2 else low[r] < high[k]
+            middle, half = (1.0, 0.0) if is_it else (0.5, 0.5) if may_be else (0.0, 0.0)
+        q.pending_g[at, r] += middle * g[c]
+        q.pending_a[at, r] += half * abs(g[c]) + (middle + half) * a[c]
+
+
+@kernel
+def _find_slopes(p: Any, room: Any, q: Any, level: int, step: int, row: int, width: int, of_one: bool) -> None:
+    """Find the slopes of a function at each number of a row: of a fall and of a rise, or in its last two arguments.
+
+    They are kept by their middle and half of what they differ by; they are 0 where the number is the same whatever is
+    done, and not finite where they are unknown.
     """
     flat = p.flat
     number = flat.first[flat.out[step]] + row
     if q.sloped[number] == q.numbers[TIME]:
         return
     q.sloped[number] = q.numbers[TIME]
-    place, source = p.at[number], p.at[number_of(p, flat.inputs[step, 0], row)]
-    own, leak = flat.columns[step, 0], flat.parameters[step, 0] if flat.code[step] == LEAKY_RELU else 0.0
+    place, code, arity = p.at[number], flat.code[step], flat.arity[step]
+    first, second = flat.parameters[step, 0], flat.parameters[step, 1]
+    i, j = (1, 2) if code == WHERE else (0, 1 if arity > 1 else 0)
+    x_now, _ = ends(p, room, 0, flat.inputs[step, i], row)
+    x_low, x_high = ends(p, room, level, flat.inputs[step, i], row)
+    y_now, _ = ends(p, room, 0, flat.inputs[step, j], row)
+    y_low, y_high = ends(p, room, level, flat.inputs[step, j], row)
+    own, others = flat.columns[step, i], flat.columns[step, j]
     for c in range(width):
-        i = source + (c if own < 0 else flat.table[own + c])
-        x, low, high = room.low[0, i], room.low[level, i], room.high[level, i]
-        slope = 1.0 if x > 0.0 else leak
-        y, up, down = slope * x, slope, slope
-        if not (np.isfinite(low) and np.isfinite(high)):
-            # Then the walk is given up where this leads to an edit, or to a maximum.
-            slope = up = down = np.nan
-        if high > x and x <= 0.0:
-            up = max(((high if high > 0.0 else leak * high) - y) / (high - x), slope)
-        if low < x and x > 0.0:
-            down = min((y - (low if low > 0.0 else leak * low)) / (x - low), slope)
-        q.now[place + c], q.up[place + c] = slope, up
-        q.middle[place + c], q.half[place + c] = 0.5 * (up + down), 0.5 * (up - down)
+        k, m = c if own < 0 else flat.table[own + c], c if others < 0 else flat.table[others + c]
+        at = place + c
+        q.fall[at] = q.fall_half[at] = q.rise[at] = q.rise_half[at] = 0.0
+        if room.low[level, at] == room.high[level, at]:
+            continue
+        x, low, high = x_now[k], x_low[k], x_high[k]
+        if code in (RELU, LEAKY_RELU) and np.isfinite(low) and np.isfinite(high):
+            leak = first if code == LEAKY_RELU else 0.0
+            slope = 1.0 if x > 0.0 else leak
+            y, up, down = slope * x, slope, slope
+            if high > x and x <= 0.0:
+                up = max(((high if high > 0.0 else leak * high) - y) / (high - x), slope)
+            if low < x and x > 0.0:
+                down = min((y - (low if low > 0.0 else leak * low)) / (x - low), slope)
+            q.fall[at], q.rise[at], q.rise_half[at] = slope, 0.5 * (up + down), 0.5 * (up - down)
+        elif of_one:
+            power = y_now[m] if arity > 1 and y_low[m] == y_high[m] else np.nan if arity > 1 else 0.0
+            least, most, fall, rise = find_slopes(code, x, low, high, first, second, power)
+            middle, half = 0.5 * (least + most), 0.5 * (most - least)
+            q.fall[at], q.fall_half[at] = (middle, half) if fall != fall else (fall, 0.0)
+            q.rise[at], q.rise_half[at] = (middle, half) if rise != rise else (rise, 0.0)
+        elif code == WHERE:
+            c_low, c_high = ends(p, room, level, flat.inputs[step, 0], row)
+            n = c if flat.columns[step, 0] < 0 else flat.table[flat.columns[step, 0] + c]
+            if c_low[n] > 0.0 or c_high[n] < 0.0:
+                q.fall[at] = 1.0
+            elif c_low[n] == 0.0 and c_high[n] == 0.0:
+                q.rise[at] = 1.0
+            else:
+                q.fall[at] = np.nan
+        else:
+            xs, ys = (x, low, high), (y_now[m], y_low[m], y_high[m])
+            least, most = slope_range(code, 0, xs, ys)
+            q.fall[at], q.fall_half[at] = 0.5 * (least + most), 0.5 * (most - least)
+            least, most = slope_range(code, 1, xs, ys)
+            q.rise[at], q.rise_half[at] = 0.5 * (least + most), 0.5 * (most - least)
 
 
 @kernel
