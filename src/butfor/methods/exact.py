@@ -154,18 +154,19 @@ class _Search:
                     self._find_incumbent()
                 self.has_incumbent |= bool(proof.hits)
                 continue
-            if not proof.hits and not tried_to_rule_out and size > 1 and proof.bounding_pays(len(proof.edits), size):
+            if not tried_to_rule_out and self._may_rule_out_all(size):
                 tried_to_rule_out = True
-                if (not self._bounds_margin or proof.has_sieve) and self._rule_out_all():
+                if self._rule_out_all():
                     return Proposal(exhausted=True)
                 continue
             if may_jump and proof.bounding_pays(len(proof.edits), size) and self._bounds_margin:
                 may_jump = False
                 done = self._clear_size(done)
                 continue
-            if not proof.prove(size):
+            if proof.prove(size):
+                done = size
+            elif not proof.gave_up:
                 break
-            done = size
         if proof.meter.spent and proof.cheapest[done + 1] < proof.limit(strict=True):
             done = self._bounded_size(done)
         untried = max(proof.cheapest[done + 1], self.floor)
@@ -282,7 +283,7 @@ class _Search:
     def _all_stay_clear(self) -> bool:
         """Whether a bound on the margin rules out all sets; first of the small ones, where that takes less time."""
         largest = self.proof.largest_size
-        return (not self.proof.has_sieve or self._stays_clear(min(FEW, largest))) and self._stays_clear(largest)
+        return (not self.proof.sifts or self._stays_clear(min(FEW, largest))) and self._stays_clear(largest)
 
     def _stays_clear(self, size: int) -> bool:
         """Whether a bound on the margin rules out all sets of at most this size; each is asked for only once."""
@@ -293,10 +294,20 @@ class _Search:
                 self.open = size
         return size <= self.clear
 
+    def _may_rule_out_all(self, size: int) -> bool:
+        """Whether it is worth a try at this size: a sieve may where a bound on the margin of all sets does not."""
+        proof = self.proof
+        if proof.hits or size < 2 or not proof.bounding_pays(len(proof.edits), size):
+            return False
+        return proof.sifts or not self._bounds_margin
+
     def _rule_out_all(self) -> bool:
         """Try to rule out the sets of all sizes at once, with half of the budget that is left; whether it worked."""
-        with self.proof.on(self.proof.meter.half()):
-            return self.proof.has_bounds and self.proof.prove(self.proof.largest_size, until_hit=True)
+        proof, size = self.proof, self.proof.largest_size
+        with proof.on(proof.meter.half()):
+            return proof.has_bounds and (
+                proof.prove(size, until_hit=True) or (proof.gave_up and proof.prove(size, until_hit=True))
+            )
 
     # The answers.
 

@@ -28,6 +28,10 @@ __all__ = ["Proof", "Tuning", "number_of_sets"]
 # Branches that grow together. The order in which sets are tried depends on it, so it is no part of `Tuning`.
 BLOCK = 256
 
+# Where the influence of single edits is known, branches of a size grow for so many evaluations before a sieve is used;
+# this is so where a budget has at least so many times as many left.
+BRANCHED_FIRST, MUCH = 10_000, 4
+
 # What bounds on the margin cost: one counts as an evaluation for each so many free edits. With 400, it takes 0.5 ms.
 MARGINS_PER_EVALUATION = 16
 
@@ -67,9 +71,9 @@ class Tuning:
 class Proof:
     """What was found, and what is proved, size by size.
 
-    Where the oracle has a branch and bound search of its own (`Oracle.sieve`), that is used for each size. Elsewhere
-    branches grow by one edit at a time, and a branch is pruned if all that further edits could do is less than its
-    margin.
+    Where the oracle knows the influence of single edits, branches grow by one edit at a time, and a branch is pruned if
+    all that further edits could do is less than its margin. Where it does not, or that takes long, a branch and bound
+    search of its own (`Oracle.sieve`) is used for each size. Where it has neither, all sets are tried.
 
     Attributes:
         problem: the question, with its meter.
@@ -80,6 +84,8 @@ class Proof:
         single: how far the margin still has to fall after each single edit that was tried, else 0: the edits that leave
             least are tried first.
         work, seconds: evaluations and time that the last size took.
+        branched_long: whether branches of one size have grown so long that a sieve is likely to be quicker.
+        gave_up: whether they did so when a size was last to be proved.
         best_cost: the least cost of a set that reaches the goal; infinite where none is known.
         hits: the sets that reach the goal and were the cheapest so far: cost, margin and edits.
     """
@@ -97,6 +103,7 @@ class Proof:
         self.cheapest = np.concatenate([[0.0], np.cumsum(np.sort(self.costs))[: self.largest_size], [math.inf]])
         self.single = np.zeros(len(problem.edits))
         self.work, self.seconds = 0, 0.0
+        self.branched_long = self.gave_up = False
         self.best_cost = math.inf
         self.hits: list[tuple[float, float, tuple[int, ...]]] = []
         self.largest_chunk = min(tuning.largest_chunk, problem.oracle.batch_size(problem.edits))
@@ -127,7 +134,7 @@ class Proof:
     @cached_property
     def has_bounds(self) -> bool:
         """Whether branches can be bounded."""
-        return self.has_sieve or self.knows_influence
+        return self.knows_influence or self.has_sieve
 
     @cached_property
     def knows_influence(self) -> bool:
@@ -142,10 +149,15 @@ class Proof:
             return False
         return self.problem.sieve(self.edits[:0], 0, math.inf, 0.0) is not None
 
+    @property
+    def sifts(self) -> bool:
+        """Whether all larger sizes are left to a sieve: where nothing else is known, or that has taken too long."""
+        return (self.branched_long or not self.knows_influence) and self.has_sieve
+
     def sieve_pays(self, count: int, size: int) -> bool:
-        """Whether there are so many sets of at most this size that a sieve pays, and the oracle has one."""
+        """Whether there are so many sets of at most this size that a sieve pays, and one is to be used."""
         sets = number_of_sets(count, min(size, (count + 1) // 2))
-        return sets >= self.tuning.bounding_pays and self.has_sieve
+        return sets >= self.tuning.bounding_pays and self.sifts
 
     def bounding_pays(self, count: int, size: int) -> bool:
         """Whether there are so many sets of at most this size that it pays to bound the influence of their edits."""
@@ -154,8 +166,8 @@ class Proof:
 
     @cached_property
     def knows_margins(self) -> bool:
-        """Whether the oracle bounds the margin of all sets of a branch together; whoever can sift can do that."""
-        return self.has_sieve or self.problem.margin_bound((), self.edits[:0], 0, 0.0) is not None
+        """Whether the oracle bounds the margin of all sets of a branch together."""
+        return self.problem.margin_bound((), self.edits[:0], 0, 0.0) is not None
 
     def stays_clear(self, chosen: tuple[int, ...], free: NDArray[np.int64], more: int) -> bool:
         """Whether a bound on the margin rules out ``chosen`` with at most ``more`` of the free edits."""
@@ -178,17 +190,39 @@ class Proof:
     def prove(self, size: int, until_hit: bool = False) -> bool:
         """Try or rule out all sets of at most this size that cost no more than the incumbent, given smaller sizes.
 
-        False if the budget was spent before that, or with ``until_hit`` as soon as a set reaches the goal.
+        False if the budget was spent before that, with ``until_hit`` as soon as a set reaches the goal, or if this is
+        better left to a sieve (`gave_up`), which is used if it is asked again.
         """
         # A cheaper incumbent that is found on the way lowers the limit only from the next size on: which sets are
         # looked at must not depend on how they are divided into chunks.
-        limit = self.limit()
+        limit, self.gave_up = self.limit(), False
         before, began = self.meter.evaluations, time.monotonic()
         affordable = self.edits[self.costs <= limit - self.cheapest[size - 1]]
         if self.sieve_pays(len(affordable), size):
             done = self._sift(affordable, size, limit, until_hit)
-            self.work, self.seconds = self.meter.evaluations - before, time.monotonic() - began
-            return done
+        else:
+            done = self._branch(affordable, size, limit, until_hit)
+        self.work, self.seconds = self.meter.evaluations - before, time.monotonic() - began
+        return done
+
+    def _branch(self, affordable: NDArray[np.int64], size: int, limit: float, until_hit: bool) -> bool:
+        """Grow branches by one edit at a time; it returns what `prove` does."""
+        may_give_up = not self.branched_long and self.bounding_pays(len(affordable), size) and self._can_sift_later
+        if not may_give_up:
+            return self._grow_all(affordable, size, limit, until_hit)
+        with self.on(self.meter.part(BRANCHED_FIRST)):
+            done = self._grow_all(affordable, size, limit, until_hit)
+        self.gave_up = not done and not (until_hit and self.hits) and not self.meter.spent
+        self.branched_long |= self.gave_up
+        return done
+
+    @property
+    def _can_sift_later(self) -> bool:
+        left = self.meter.left
+        return self.knows_influence and (left is None or left >= MUCH * BRANCHED_FIRST) and self.has_sieve
+
+    def _grow_all(self, affordable: NDArray[np.int64], size: int, limit: float, until_hit: bool) -> bool:
+        """Grow branches until all are tried or pruned; False if the budget is spent before."""
         root = Branch((), 0.0, math.nan, self._ordering((), affordable, size), 0)
         bounded = root.ordering.limits is not None
         if bounded:
@@ -209,7 +243,6 @@ class Proof:
                 continue
             width = BLOCK if bounded else 1
             blocks += [branches[i : i + width] for i in range(0, len(branches), width)][::-1]
-        self.work, self.seconds = self.meter.evaluations - before, time.monotonic() - began
         return True
 
     def _sift(self, edits: NDArray[np.int64], size: int, limit: float, until_hit: bool) -> bool:

@@ -120,7 +120,7 @@ values are thousands of times its scores, errors may be larger.
 
 | file | what is in it |
 |---|---|
-| `prepare.py`, `scaling.py` | the program as it is bounded: differences of scores, a softmax as one step; so are means |
+| `prepare.py`, `scaling.py` | the program as it is bounded: differences of scores; a softmax, or a mean, as one step |
 | `owners.py` | owners, units and cones, in flat arrays |
 | `tables.py` | where everything is in the two arrays that compiled code is given |
 | `intervals.py` | functions of single numbers on intervals |

@@ -143,7 +143,6 @@ CONVOLUTIONS: dict[str, Callable[[int, int], nn.Module]] = {
     "GCN without loops": lambda a, b: pyg.GCNConv(a, b, add_self_loops=False),
     "SGConv": lambda a, b: pyg.SGConv(a, b, K=2),
     "TAGConv": lambda a, b: pyg.TAGConv(a, b, K=2),
-    "ClusterGCN": pyg.ClusterGCNConv,
     "LEConv": pyg.LEConv,
     "PNA": lambda a, b: pyg.PNAConv(
         a, b, ["sum", "mean", "max"], ["identity", "amplification", "attenuation"], torch.tensor([0, 2, 3, 2, 1])
