@@ -21,6 +21,7 @@ class Room(NamedTuple):
 
     Attributes:
         low, high: the ends of all numbers that the target needs, one row for each level.
+        least_of_all, most_of_all: limits of all numbers in all branches of a search (`limits.py`).
         status: the status of each edit, as the intervals of each level know it.
         row_low, row_high: room for one row.
         entries, places: room for the entries of a row, and for where the row of each begins.
@@ -41,6 +42,8 @@ class Room(NamedTuple):
 
     low: Any
     high: Any
+    least_of_all: Any
+    most_of_all: Any
     status: Any
     row_low: Any
     row_high: Any

@@ -19,18 +19,14 @@ from butfor.oracle.program.bounding.plain.branches import (
     rounding,
 )
 from butfor.oracle.program.bounding.plain.entries import FREE, KEPT
-from butfor.oracle.program.bounding.plain.losses.room import LOOKED, TIME
-from butfor.oracle.program.bounding.plain.losses.walk import find_losses, most_of_all
-from butfor.oracle.program.bounding.selection import smallest
+from butfor.oracle.program.bounding.plain.losses.room import LOOKED, LOOKED_PER_NUMBER, TIME
+from butfor.oracle.program.bounding.plain.losses.walk import find_total, largest
 from butfor.oracle.program.kernels.flat import called, kernel
 
 __all__ = ["fix", "fix_again", "knows_enough", "knows_losses", "least_margin"]
 
 # What is known of a branch is found anew after so many edits of it were decided.
 PATIENCE = 4
-
-# So many numbers that the walk looks at take as long as one that an interval is computed of.
-LOOKED_PER_NUMBER = 8
 
 # What the gap of a difference counts as at least, where edits are compared.
 SMALL = 1e-6
@@ -57,22 +53,13 @@ def fix(p: Any, room: Any, q: Any, b: Any, left: int, needed: float, differences
             b.open[depth, d] = False
         if b.open[depth, d]:
             b.gaps[depth, d] = room.low[0, o + d] - room_for_rounding - needed
-            b.known[place, d], b.total[depth, d], b.price[depth, d] = _find(
-                p, room, q, b, level, left, d, b.losses[place, d]
+            b.known[place, d], b.total[depth, d], b.price[depth, d] = find_total(
+                p, room, q, b, level, left, p.out, d, 1.0, b.losses[place, d]
             )
     b.again[depth] = 0
     numbers[WORK] += q.numbers[LOOKED] // LOOKED_PER_NUMBER
     pay(b, before)
     return _exclude(b, left, every)
-
-
-@called
-def _find(p: Any, room: Any, q: Any, b: Any, level: int, left: int, d: int, losses: Any) -> tuple[bool, float, float]:
-    """Find all losses of a difference: whether they are known, how much all may take off it, and at which price."""
-    if not find_losses(p, room, q, level, left, d, losses):
-        return False, np.inf, 0.0
-    price = _largest(b, losses, left)[1]
-    return True, left * price + most_of_all(q, losses, price), price
 
 
 @called
@@ -84,9 +71,9 @@ def least_margin(p: Any, room: Any, q: Any, b: Any, left: int, differences: int,
     o, least = p.at[p.out], np.inf if every else -np.inf
     for d in range(differences):
         losses, bound = b.losses[0, d], room.low[level, o + d]
-        known, total, _ = _find(p, room, q, b, level, left, d, losses)
+        known, total, _ = find_total(p, room, q, b, level, left, p.out, d, 1.0, losses)
         if known:
-            bound = max(bound, room.low[0, o + d] - min(total, _largest(b, losses, left)[0]))
+            bound = max(bound, room.low[0, o + d] - min(total, largest(b, losses, left)[0]))
         least = min(least, bound) if every else max(least, bound)
     least -= rounding(p, room, level, differences)
     return least if least == least else -np.inf
@@ -135,7 +122,7 @@ def _exclude(b: Any, left: int, every: bool) -> bool:
             for k in range(len(b.order)):
                 b.may[b.order[k]] += 1
             continue
-        total, last = _largest(b, b.losses[place, d], left)
+        total, last = largest(b, b.losses[place, d], left)
         gap = b.gaps[depth, d]
         price, other = b.price[depth, d], b.total[depth, d]
         if min(total, other) < gap:
@@ -162,19 +149,3 @@ def _exclude(b: Any, left: int, every: bool) -> bool:
             b.stack[numbers[DECIDED]], b.status[e] = k, KEPT
             numbers[DECIDED] += 1
     return False
-
-
-@kernel
-def _largest(b: Any, losses: Any, left: int) -> tuple[float, float]:
-    """The sum of the ``left`` largest losses of free edits, and the least of these; 0 where there are fewer."""
-    count = 0
-    for k in range(len(b.order)):
-        e = b.order[k]
-        if b.status[e] == FREE and losses[e] > 0.0:
-            b.column[count] = -losses[e]
-            count += 1
-    total = -smallest(b.column, count, left)
-    last = 0.0 if count < left else np.inf
-    for k in range(min(left, count)):
-        last = min(last, -b.column[k])
-    return total, last

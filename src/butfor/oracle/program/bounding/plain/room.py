@@ -36,6 +36,7 @@ def room_for_intervals(tables: Plain, levels: int, num_edits: int) -> Room:
     tops, shared = max(MOST_TOPS + 1, entries), (MOST_TOPS + 2) * wide
     return Room(
         low=untouched(levels, tables.size), high=untouched(levels, tables.size),
+        least_of_all=np.full(tables.size, -np.inf), most_of_all=np.full(tables.size, np.inf),
         status=np.full((levels, num_edits), KEPT, np.int8),
         row_low=room_for(wide), row_high=room_for(wide), entries=np.empty(entries, np.int64),
         places=np.empty(entries, np.int64), column=np.empty(2 * entries), tops=np.empty((tops, wide)),

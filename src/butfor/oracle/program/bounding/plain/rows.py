@@ -61,6 +61,11 @@ def compute(p: Any, room: Any, level: int, budget: int, number: int, is_first: b
     else:
         _reduce(p, room, level, budget, number, step, row, low, high)
     o = p.at[number]
+    if budget > 0:
+        # Either end may pass the other one by rounding.
+        for c in range(width):
+            low[c] = max(low[c], min(room.least_of_all[o + c], high[c]))
+            high[c] = min(high[c], max(room.most_of_all[o + c], low[c]))
     before_low, before_high = room.low[level, o : o + width], room.high[level, o : o + width]
     differs = False
     for c in range(width):

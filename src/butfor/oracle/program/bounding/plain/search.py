@@ -28,6 +28,7 @@ from butfor.oracle.program.bounding.plain.branches import (
     LEFT,
     LIVE,
     NOTHING,
+    NUMBERS_PER_EVALUATION,
     PREFIXES,
     PRUNED,
     SEARCHED,
@@ -39,6 +40,8 @@ from butfor.oracle.program.bounding.plain.branches import (
 )
 from butfor.oracle.program.bounding.plain.entries import FREE, KEPT, MADE
 from butfor.oracle.program.bounding.plain.fixing import fix, fix_again, knows_enough, knows_losses, least_margin
+from butfor.oracle.program.bounding.plain.limits import find_limits
+from butfor.oracle.program.bounding.plain.losses.room import LOOKED_PER_NUMBER
 from butfor.oracle.program.kernels.flat import called, jit, kernel
 
 __all__ = ["search"]
@@ -209,9 +212,12 @@ def search(
     """Search on until all is done, bounds have cost ``most`` evaluations, there is no more room, or it asks.
 
     It asks for tighter bounds after ``asks_from`` plain ones. If ``most`` is 0, the margin is bounded, and returned at
-    once.
+    once. If it is negative, hidden numbers are limited for sets of this size, for as many evaluations.
     """
     numbers = b.numbers
+    if most < 0:
+        find_limits(p, room, q, b, size, -most * NUMBERS_PER_EVALUATION * LOOKED_PER_NUMBER)
+        return 0.0
     if most == 0:
         bound = bounded(p, room, b, size, differences, every, 1)
         return max(bound, least_margin(p, room, q, b, size, differences, every)) if p.has_losses and size > 0 else bound

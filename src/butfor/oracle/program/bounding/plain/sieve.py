@@ -45,6 +45,9 @@ MOST_KEPT, MOST_LOSSES = 64, 2_000_000
 # Tighter bounds are made, which takes milliseconds, only after so many plain ones.
 ASKS_FROM, NEVER = 256, 1 << 62
 
+# Hidden numbers are limited after so many evaluations, and for no longer than the search has taken by then.
+LIMITED_AFTER = 2_000
+
 # A plain bound costs about as much as so many numbers of a tighter one.
 WORK_OF_TIGHT = 4
 
@@ -64,6 +67,7 @@ class PlainBounding:
         self.counts, self.ready = np.zeros(steps, np.int64), np.zeros(levels, np.bool_)
         self.clock = 0
         self.losses = room_for_losses(tables)
+        self.is_limited = False
 
     @classmethod
     def of(
@@ -87,11 +91,31 @@ class PlainBounding:
         return cls(tables, len(pairs), every, num_edits)
 
     def again(self) -> PlainBounding:
-        """The same tables with room of their own, for another search at the same time."""
-        return PlainBounding(self.tables, self.differences, self.every, self.num_edits)
+        """The same tables and limits with room of their own, for another search at the same time."""
+        other = PlainBounding(self.tables, self.differences, self.every, self.num_edits)
+        other.room.least_of_all[:], other.room.most_of_all[:] = self.room.least_of_all, self.room.most_of_all
+        other.is_limited = self.is_limited
+        return other
+
+    def unlimited(self) -> None:
+        """Forget the limits of hidden numbers, which hold for one search alone."""
+        if self.is_limited:
+            self.room.least_of_all[:], self.room.most_of_all[:] = -np.inf, np.inf
+            self.ready[:] = False
+            self.is_limited = False
+
+    def limit(self, order: NDArray[np.int64], size: int, most: int) -> int:
+        """Limit hidden numbers for at most ``size`` of some edits; what it cost, in evaluations."""
+        from butfor.oracle.program.bounding.plain.branches import SPENT
+
+        branches = self.begin(order, np.zeros(len(order)), size)
+        self.is_limited = True
+        self.run(branches, size, np.inf, 0.0, NEVER, -most)
+        return int(branches.numbers[SPENT])
 
     def least_margin(self, made: Sequence[int], free: NDArray[np.int64], most: int) -> float:
         """A lower bound of the margin after the edits in ``made`` and at most ``most`` of the free ones."""
+        self.unlimited()
         branches = self.begin(free, np.zeros(len(free)), 0)
         branches.status[np.asarray(made, dtype=np.int64)] = MADE
         self.ready[:] = False
@@ -176,6 +200,7 @@ class PlainSieve(SharedSieve):
     ) -> None:
         # There are no larger sets, and none that could complete one.
         size = min(size, len(order))
+        plain.unlimited()
         if size > MOST_BY_PROMISE:
             nearest = np.argsort(plain.tables.hops[order], kind="stable")
             order, costs = order[nearest], costs[nearest]
@@ -199,7 +224,7 @@ class _PlainSearch(Search):
         asks_from: int,
     ) -> None:
         self._plain, self._branches, self._tight, self._asks_from = plain, branches, tight, asks_from
-        self._size, self._limit, self._needed = size, limit, needed
+        self._size, self._limit, self._needed, self._spent = size, limit, needed, 0
 
     def run(self, most: int) -> None:
         """Search on; tighter bounds are asked for between two runs of the compiled code."""
@@ -207,11 +232,19 @@ class _PlainSearch(Search):
 
         numbers = self._branches.numbers
         numbers[[PREFIXES, CANDIDATES, SPENT]] = 0
+        if self._worth_limiting:
+            numbers[SPENT] = self._plain.limit(self._branches.order, self._size, max(self._spent, 1))
         while True:
             self._plain.run(self._branches, self._size, self._limit, self._needed, self._asks_from, most)
             if not numbers[ASKS]:
                 break
             self._answer()
+        self._spent += int(numbers[SPENT])
+
+    @property
+    def _worth_limiting(self) -> bool:
+        few = 2 * self._size < len(self._branches.order)
+        return few and self._spent >= LIMITED_AFTER and self._plain.tables.has_losses and not self._plain.is_limited
 
     def handed_over(self) -> Sieved:
         """A copy of it."""

@@ -71,6 +71,7 @@ class Plain(NamedTuple):
         widest: how many the widest row has.
         mixed: how many the widest row has that mixes the columns of a reduction.
         most_entries: how many entries lead to one row at most.
+        limited: the steps whose numbers are limited (`limits.py`).
         has_losses: whether it can be said what each edit takes off a score at most (`losses/`).
         always_has_losses: whether this is so whatever the intervals are.
     """
@@ -103,6 +104,7 @@ class Plain(NamedTuple):
     widest: int
     mixed: int
     most_entries: int
+    limited: Numbers
     has_losses: bool
     always_has_losses: bool
 
@@ -158,6 +160,7 @@ class _Builder:
             hops=hops_of_edit, out=out,
             size=int(sizes.sum()), widest=int(flat.width.max()),
             mixed=int(mixed.max(initial=0)), most_entries=most_entries,
+            limited=self._limited(),
             has_losses=all(_passes_losses(step, False) for step, _ in self.pairs),
             always_has_losses=all(_passes_losses(step, True) for step, _ in self.pairs),
         )  # fmt: skip
@@ -196,6 +199,18 @@ class _Builder:
         parts = [np.zeros(0) if scales is None else scales for scales in of_steps]
         sizes = np.array([len(part) for part in parts])
         return np.cumsum(sizes) - sizes, np.concatenate(parts)
+
+    def _limited(self) -> Numbers:
+        """The steps that functions read whose slopes depend on an interval; degrees are known well enough."""
+        read = [
+            _without_fixed(one)
+            for step, _ in self.pairs
+            if isinstance(step, Map) and _is_sloped(step)
+            for one in step.inputs
+        ]
+        read += [value for step, value in self.pairs if isinstance(step, Reduce) and step.code == "mean"]
+        wide = {id(one) for one in read if one.width > 1}
+        return np.array([n for n, (_, value) in enumerate(self.pairs) if id(value) in wide], dtype=np.int64)
 
     def _mixes(self) -> Numbers:
         found = np.full((len(self.pairs), NUM_MIXES), -1)
@@ -248,6 +263,21 @@ def _passes_losses(step: Step, surely: bool) -> bool:
     if step.code == "div":
         return step.inputs[1].fixed
     return CODES[step.code] in ALWAYS_SLOPED
+
+
+def _is_sloped(step: Map) -> bool:
+    """Whether a function has another slope in another place."""
+    return len(step.inputs) == 1 and step.code != "neg"
+
+
+def _without_fixed(value: Value) -> Value:
+    """The value that fixed numbers were added to, if they were."""
+    step = value.step
+    if isinstance(step, Map) and step.code == "add" and step.columns == [None, None]:
+        for one, other in (step.inputs, step.inputs[::-1]):
+            if other.fixed:
+                return _without_fixed(one)
+    return value
 
 
 def _is_sum(step: Step | None) -> bool:

@@ -20,9 +20,6 @@ from butfor.oracle.program.kernels.flat import kernel
 
 __all__ = ["through_mean", "through_sum"]
 
-# Where deletions can raise the weight of what is left in a mean by more than this factor, they are charged for it.
-WORTH_CHARGING = 3.0
-
 
 @kernel
 def through_sum(
@@ -67,78 +64,115 @@ def _weigh(p: Any, q: Any, step: int, entry: int, width: int, g: Any, a: Any) ->
 def through_mean(
     p: Any, room: Any, q: Any, level: int, left: int, losses: Any, number: int, step: int, width: int, g: Any, a: Any
 ) -> None:
-    """What is left counts more with every deletion, which is charged to the deletions where this may be much."""
+    """What is left counts more with every deletion: at most as much as it can, or the deletions are charged for it."""
     count, free = list_entries(p, room, q, level, number, step)
     if count == 0:
         return
     fixed = p.flat.first[p.flat.inputs[step, 0]] < 0
     numbers = p.base if fixed else room.low[0]
     lost, mean, at = min(free, left * p.at_once[number]), room.low[0], p.at[number]
-    scales, all_gone, charge = p.scales[p.scale_at[step] :], 0.0, 0.0
-    now, weight, falls, least, most, growth = _scales_of(scales, count, min(lost, count - 1))
-    share = weight
+    now, highest, falls, least, most = _scales_of(p.scales[p.scale_at[step] :], count, min(lost, count - 1))
+    weight, charge, all_gone = highest, 0.0, 0.0
+    is_charged = not fixed and _charging_pays(p, room, q, level, number, count, min(lost, count - 1), width, g, a, step)
+    if is_charged:
+        weight, charge = now, _charge(p, room, level, number, count, min(lost, count - 1), width, g, a, step, False)
     q.numbers[LOOKED] += 2 * free * width
-    if share > WORTH_CHARGING * now:
-        weight, charge = now, 0.0 if fixed else growth * _most_of_one(p, room, q, level, count, width, g, a)
     if lost == count:
         for c in range(width):
             x = mean[at + c]
             all_gone += a[c] * abs(x) - g[c] * x
         all_gone = max(all_gone, 0.0) / count
     for k in range(count):
-        if room.entries[k] == FREE:
-            i, loss, other = room.places[k], 0.0, 0.0
-            for c in range(width):
-                x = least * mean[at + c] - numbers[i + c]
-                y = most * mean[at + c] - numbers[i + c]
-                loss += a[c] * abs(x) + g[c] * x
-                other += a[c] * abs(y) + g[c] * y
-            loss = max(loss, other) if other == other else other
-            add_loss(q, losses, k, loss if loss != loss else max(max(share * loss, 0.0) + charge, all_gone))
+        if room.entries[k] != FREE:
+            continue
+        i, loss, other = room.places[k], charge, 0.0
+        for c in range(width):
+            x = -now * numbers[i + c] if is_charged else least * mean[at + c] - numbers[i + c]
+            y = most * mean[at + c] - numbers[i + c]
+            loss += a[c] * abs(x) + g[c] * x
+            other += a[c] * abs(y) + g[c] * y
+        if not is_charged:
+            loss = highest * max(max(loss, other), 0.0) if other == other else other
+        if lost == count and loss == loss:
+            loss = max(loss, all_gone)
+        add_loss(q, losses, k, loss)
     for c in range(width):
         g[c] *= weight
         a[c] *= weight
     before = q.numbers[PATHS]
     begin_paths(p, room, q, level, step, count, width, g, a)
-    if weight != now or falls:
+    if not is_charged and (highest != now or falls):
         for path in range(before, q.numbers[PATHS]):
             # By which factor its entries count is not known, so nothing is known of what edits bring.
             q.uncertain[path] = True
 
 
 @kernel
-def _scales_of(scales: Any, count: int, lost: int) -> tuple[float, float, bool, float, float, float]:
+def _charge(
+    p: Any, room: Any, level: int, number: int, count: int, lost: int, width: int, g: Any, a: Any, step: int, now: bool
+) -> float:
+    """What each deletion is charged for what the scale of a mean grows by; with the mean as it is ``now``, or at most.
+
+    Where k entries are lost, a mean with scale s is (1 - t / s) of itself larger than with scale t.
+    """
+    scales, at, charge = p.scales[p.scale_at[step] :], p.at[number], 0.0
+    least, most = np.inf, -np.inf
+    for k in range(1, lost + 1):
+        share = (1.0 - scales[count] / scales[count - k]) / k
+        least, most = min(least, share), max(most, share)
+    if lost == 0:
+        return 0.0
+    for which in range(2):
+        share, total = most if which else least, 0.0
+        for c in range(width):
+            x = share * (room.low[0, at + c] if now else room.low[level, at + c])
+            y = share * (room.low[0, at + c] if now else room.high[level, at + c])
+            total += max(g[c] * x + a[c] * abs(x), g[c] * y + a[c] * abs(y))
+        charge = total if which == 0 else max(charge, total)
+    return charge
+
+
+@kernel
+def _charging_pays(
+    p: Any, room: Any, q: Any, level: int, number: int, count: int, lost: int, width: int, g: Any, a: Any, step: int
+) -> bool:
+    """Whether what deletions are charged beyond need is less than what the entries that stay would count too much."""
+    scales, highest = p.scales[p.scale_at[step] :], 0.0
+    for k in range(lost + 1):
+        highest = max(highest, scales[count - k])
+    if highest == scales[count]:
+        return False
+    beyond = _charge(p, room, level, number, count, lost, width, g, a, step, False)
+    beyond -= _charge(p, room, level, number, count, lost, width, g, a, step, True)
+    too_much = 0.0
+    for k in range(count):
+        other, loss = q.entry_row[k], 0.0
+        if not can_change(p, room, q, level, other):
+            continue
+        at = p.at[other]
+        for c in range(width):
+            now = room.low[0, at + c]
+            fall, rise = min(room.low[level, at + c] - now, 0.0), max(room.high[level, at + c] - now, 0.0)
+            loss += max(g[c] * fall - a[c] * fall, g[c] * rise + a[c] * rise)
+        too_much += loss
+    return lost * beyond < (highest - scales[count]) * too_much
+
+
+@kernel
+def _scales_of(scales: Any, count: int, lost: int) -> tuple[float, float, bool, float, float]:
     """What the scale of so many entries is now, and can become at most if up to ``lost`` are lost; whether it can fall.
 
     Where k are lost, their scale s grows by k times a number times s: the least and the largest such number, relative
-    to the mean as it is now. At last: by how much the scales of all that is left grow together, for each that is lost.
+    to the mean as it is now.
     """
     now = scales[count]
-    highest, falls, least, most, growth = now, False, np.inf, -np.inf, 0.0
+    highest, falls, least, most = now, False, np.inf, -np.inf
     for k in range(1, lost + 1):
         scale = scales[count - k]
         highest = max(highest, scale)
         falls |= scale < now
         share = (scale - now) / (k * scale * now)
         least, most = min(least, share), max(most, share)
-        growth = max(growth, (count - k) * (scale - now) / k)
     if lost == 0:
         least = most = 0.0
-    return now, highest, falls, least, most, growth
-
-
-@kernel
-def _most_of_one(p: Any, room: Any, q: Any, level: int, count: int, width: int, g: Any, a: Any) -> float:
-    """How much the change of one entry may cost at most, by its interval."""
-    most = 0.0
-    for k in range(count):
-        number, loss = q.entry_row[k], 0.0
-        if not can_change(p, room, q, level, number):
-            continue
-        at = p.at[number]
-        for c in range(width):
-            now = room.low[0, at + c]
-            fall, rise = min(room.low[level, at + c] - now, 0.0), max(room.high[level, at + c] - now, 0.0)
-            loss += max(g[c] * fall - a[c] * fall, g[c] * rise + a[c] * rise)
-        most = max(most, loss) if loss == loss else np.inf
-    return most
+    return now, highest, falls, least, most

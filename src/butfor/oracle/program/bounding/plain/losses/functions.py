@@ -97,10 +97,11 @@ def _derivative(code: int, x: float, p: float, q: float, power: float) -> float:
 
 
 @called
-def slope_range(code: int, i: int, xs: Any, ys: Any) -> tuple[float, float]:
+def slope_range(code: int, i: int, xs: Any, ys: Any, scale: int) -> tuple[float, float]:
     """The least and the largest slope of a function of two numbers in one of them; not numbers if unknown.
 
-    ``xs`` and ``ys`` have what both numbers are at present, and the ends of their intervals.
+    ``xs`` and ``ys`` have what both numbers are at present, and the ends of their intervals. Of a product, ``scale``
+    says which one multiplies a whole row: 0 or 1, or -1 for neither.
     """
     x, x_low, x_high = xs
     y, y_low, y_high = ys
@@ -111,8 +112,9 @@ def slope_range(code: int, i: int, xs: Any, ys: Any) -> tuple[float, float]:
             least, most, _, _ = find_slopes(RECIPROCAL, y, y_low, y_high, 0.0, 0.0, 0.0)
             y, y_low, y_high = 1.0 / y, 1.0 / y_high, 1.0 / y_low
         # One of them may be any number of its interval, and the other one counts as it is: xy - uv = (x - u) y + u (y -
-        # v). The first is that with the narrower interval.
+        # v). The second is a scale, which few edits change; else the first is that with the narrower interval.
         is_any = (y_high - y_low) * (abs(x_low) + abs(x_high)) <= (x_high - x_low) * (abs(y_low) + abs(y_high))
+        is_any = scale == 0 or (is_any and scale < 0)
         if i == 0:
             return (y_low, y_high) if is_any else (y, y)
         a, b = (x, x) if is_any else (x_low, x_high)

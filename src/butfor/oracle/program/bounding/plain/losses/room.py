@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 __all__ = [
-    "FIRST_PART", "GIVEN_UP", "LOOKED", "MOST_PARTS", "MOST_PATHS", "MOST_PENDING", "MOST_SHARED", "NUM_NUMBERS",
-    "PARTS", "PATH", "PATHS", "PENDING", "RAISERS", "SHARED", "TIME", "Losses",
+    "FIRST_PART", "GIVEN_UP", "LOOKED", "LOOKED_PER_NUMBER", "MOST_PARTS", "MOST_PATHS", "MOST_PENDING", "MOST_SHARED",
+    "NUM_NUMBERS", "PARTS", "PATH", "PATHS", "PENDING", "RAISERS", "SHARED", "TIME", "Losses",
 ]  # fmt: skip
 
 # Room for so many paths, so many losses that several paths begin with, so many rows of one path, and so many parts of
 # losses. A walk that needs more is given up.
 MOST_PATHS, MOST_SHARED, MOST_PENDING, MOST_PARTS = 16_384, 2_048, 64, 65_536
+
+# So many numbers that the walk looks at take as long as one that an interval is computed of.
+LOOKED_PER_NUMBER = 8
 
 # What `Losses.numbers` holds: how many paths, shared losses, pending rows and parts of losses there are; whether the
 # walk was given up; the path that is followed; how many numbers were looked at; how often intervals were looked at; the

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from butfor.oracle.program.bounding.plain.entries import ends
+from butfor.oracle.program.bounding.plain.entries import FREE, ends
 from butfor.oracle.program.bounding.plain.losses.averages import through_mean, through_sum
 from butfor.oracle.program.bounding.plain.losses.entries import (
     add_transposed,
@@ -30,16 +30,21 @@ from butfor.oracle.program.bounding.plain.losses.room import (
     TIME,
 )
 from butfor.oracle.program.bounding.plain.losses.sorted_extremes import through_sorted
+from butfor.oracle.program.bounding.selection import smallest
 from butfor.oracle.program.kernels import flat as tables
 from butfor.oracle.program.kernels.flat import CONCAT, FOLD, GATHER, LINEAR, MAP, MEAN, PICK, SUM, called, kernel
 from butfor.oracle.program.kernels.functions import ADD, LEAKY_RELU, POW, RELU, SUB, WHERE
 
-__all__ = ["find_losses", "most_of_all"]
+__all__ = ["find_losses", "find_total", "largest", "most_of_all"]
 
 
 @called
-def find_losses(p: Any, room: Any, q: Any, level: int, left: int, difference: int, losses: Any) -> bool:
-    """Find what each edit takes off a difference of scores at most, if at most ``left`` are made; False if unknown.
+def find_losses(
+    p: Any, room: Any, q: Any, level: int, left: int, number: int, column: int, sign: float, losses: Any
+) -> bool:
+    """Find what each edit takes off a number of a row at most, if at most ``left`` are made; False if unknown.
+
+    It is a difference of scores, or another number, times a sign.
 
     The intervals of level 0 and of ``level`` must be up to date, and as they were when `TIME` was last increased.
     """
@@ -47,17 +52,44 @@ def find_losses(p: Any, room: Any, q: Any, level: int, left: int, difference: in
     for e in range(len(losses)):
         losses[e] = 0.0
     numbers[PATHS], numbers[SHARED], numbers[PARTS], numbers[GIVEN_UP] = 1, 1, 0, 0
-    q.row[0], q.edit[0], q.parent[0], q.uncertain[0], q.loss[0], q.end[0] = p.out, -1, -1, False, 0, -1
-    width = width_of(p, p.out)
+    q.row[0], q.edit[0], q.parent[0], q.uncertain[0], q.loss[0], q.end[0] = number, -1, -1, False, 0, -1
+    width = width_of(p, number)
     for c in range(width):
         q.shared_g[0, c] = q.shared_a[0, c] = 0.0
-    q.shared_g[0, difference] = -1.0
+    q.shared_g[0, column] = -sign
     path = 0
     while path < numbers[PATHS] and not numbers[GIVEN_UP]:
         numbers[PATH] = path
         _follow_path(p, room, q, level, left, losses)
         path += 1
     return not numbers[GIVEN_UP]
+
+
+@called
+def find_total(
+    p: Any, room: Any, q: Any, b: Any, level: int, left: int, number: int, column: int, sign: float, losses: Any
+) -> tuple[bool, float, float]:
+    """Find all losses of a number: whether they are known, how much all may take off it, and at which price."""
+    if not find_losses(p, room, q, level, left, number, column, sign, losses):
+        return False, np.inf, 0.0
+    price = largest(b, losses, left)[1]
+    return True, left * price + most_of_all(q, losses, price), price
+
+
+@kernel
+def largest(b: Any, losses: Any, left: int) -> tuple[float, float]:
+    """The sum of the ``left`` largest losses of free edits, and the least of these; 0 where there are fewer."""
+    count = 0
+    for k in range(len(b.order)):
+        e = b.order[k]
+        if b.status[e] == FREE and losses[e] > 0.0:
+            b.column[count] = -losses[e]
+            count += 1
+    total = -smallest(b.column, count, left)
+    last = 0.0 if count < left else np.inf
+    for k in range(min(left, count)):
+        last = min(last, -b.column[k])
+    return total, last
 
 
 @called
@@ -245,7 +277,11 @@ def _find_slopes(p: Any, room: Any, q: Any, level: int, step: int, row: int, wid
     x_low, x_high = ends(p, room, level, flat.inputs[step, i], row)
     y_now, _ = ends(p, room, 0, flat.inputs[step, j], row)
     y_low, y_high = ends(p, room, level, flat.inputs[step, j], row)
-    own, others = flat.columns[step, i], flat.columns[step, j]
+    own, others, scale = flat.columns[step, i], flat.columns[step, j], -1
+    if width > 1 and flat.width[flat.inputs[step, i]] > 1 and flat.width[flat.inputs[step, j]] == 1:
+        scale = 1
+    elif width > 1 and flat.width[flat.inputs[step, i]] == 1 and flat.width[flat.inputs[step, j]] > 1:
+        scale = 0
     for c in range(width):
         k, m = c if own < 0 else flat.table[own + c], c if others < 0 else flat.table[others + c]
         at = place + c
@@ -279,9 +315,9 @@ def _find_slopes(p: Any, room: Any, q: Any, level: int, step: int, row: int, wid
                 q.fall[at] = np.nan
         else:
             xs, ys = (x, low, high), (y_now[m], y_low[m], y_high[m])
-            least, most = slope_range(code, 0, xs, ys)
+            least, most = slope_range(code, 0, xs, ys, scale)
             q.fall[at], q.fall_half[at] = 0.5 * (least + most), 0.5 * (most - least)
-            least, most = slope_range(code, 1, xs, ys)
+            least, most = slope_range(code, 1, xs, ys, scale)
             q.rise[at], q.rise_half[at] = 0.5 * (least + most), 0.5 * (most - least)
 
 
