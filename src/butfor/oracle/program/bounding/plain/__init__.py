@@ -54,6 +54,13 @@ go, other summands, and what ReLU is applied to. Each may change where the input
 intervals of a level do not depend on which branches came before. Where no edit is left, intervals are single numbers
 (unless a comparison is undecided): that is how a set of edits itself is looked at before it is handed over.
 
+**Limits** (`limits.py`). An interval lets every row lose as many edits as there are left, and so do the intervals of
+what it reads. What each edit takes off a number of the program at most, wherever it acts, can be found for any number,
+not only for scores (`losses/`). So in a search for sets of at most r edits, once it has gone on for a while, numbers
+that functions read are bounded by r such losses, before any edit of the search is made or excluded: each limit holds
+for all sets of at most r of its edits, and so in all branches of this search. From then on every interval ends at these
+limits at the latest, and slopes on it are narrower. Limits of one step are found with those of the steps before.
+
 **The search** (`search.py`) covers the same sets as that of the package above, for the same reasons: a set is pruned
 with a branch by some bound, or because an edit of it is too weak (`losses/`), handed over, or passed over because an
 edit of it is cut off, or because it costs too much. In which order edits are decided makes no difference to that. The
@@ -71,6 +78,7 @@ for entries that are deleted.
 | `rows.py` | one row of each kind of step |
 | `mixing.py` | rows of matrix products once more |
 | `losses/` | what each edit takes off a score at most |
+| `limits.py` | limits of hidden numbers, for a whole search |
 | `branches.py` | where the search is, and bringing a level up to date |
 | `fixing.py` | excluding weak edits, and pruning branches that have no others |
 | `search.py` | branch and bound |

@@ -1,10 +1,6 @@
-"""Limits of hidden numbers, which hold in all branches of a search.
+"""Limits of hidden numbers, which hold in all branches of a search: see the head of the package, where the proof is.
 
-An interval lets every row lose as many edits as there are left, and so do the intervals of what it reads. What each
-edit takes off a hidden number at most, wherever it acts (`losses/`), narrows it: by the few largest losses, or by none.
-That takes a walk for each end of each number, so it is done once in a long search, for all sets of its size: these
-limits hold in all of its branches. They make slopes narrower of the functions that read these numbers, and by that all
-losses.
+It takes a walk for each end of each number, so it is done once in a long search.
 """
 
 from __future__ import annotations

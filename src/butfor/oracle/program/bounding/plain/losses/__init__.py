@@ -22,19 +22,23 @@ step the loss of a row becomes losses of what it reads:
   of the tangent is enough; a concave one likewise where g > 0. So ReLU has slope s at its present number where g < 0,
   and slopes from its chords where g > 0.
 - *Products* of two numbers that both change: x y − x₀ y₀ = y Δx + x₀ Δy, where y may be any number of its interval: a
-  range of slopes for Δx. Which of them is x is free; that with the narrower interval is y. A quotient is a product with
-  a reciprocal, which is a function of a single number. A choice between two numbers follows its condition, if that is
-  decided on all graphs of the family. The larger of two numbers changes by a mean of both changes.
+  range of slopes for Δx. Which of them is x is free: that with the wider interval is, but if one of them is a single
+  number that multiplies a whole row, such as the root of a degree, it is that one, since few edits change it. A
+  quotient is a product with a reciprocal, which is a function of a single number. A choice between two numbers follows
+  its condition, if that is decided on all graphs of the family. The larger of two numbers changes by a mean of both
+  changes.
 - *Sums.* Where the edit of an entry is made, the row that it brings, x, is gone: that takes −g x + a |x| off. Where it
   is not, a change of that row is a change of the sum.
 - *Means* of n entries, or other sums that are multiplied with a scale s(n) > 0, such as GCN's 1 / √n (`scaling.py`).
-  With k entries gone, and T the sum of all as they are now, the change is s(n − k) times (Σ over the lost of (c T − x)
-  + Σ over the others of Δx), with c = (s(n − k) − s(n)) / (k s(n − k)): of means, c T is the mean. Of all k up to the K
-  < n that can be lost the least and the largest c count, and the largest s. So it is for the second part, or else: the
-  others take on average off no more than the most that any of them can, X, which their intervals say. What their scale
-  grows by takes (s(n − k) − s(n)) (n − k) X off at most; so their changes count s(n), and each of the k deletions is
-  charged the largest (s(n − k) − s(n)) (n − k) / k, times X (`WORTH_CHARGING` says where). Where all may be gone, the
-  change is from the present number to the value of an empty row; each deletion takes at least an n-th of this off.
+  Let k < n entries be gone, and let T be the sum of all as they are now. The change is s(n − k) times (Σ over the lost
+  of (c T − x) + Σ over the others of Δx), with c = (s(n − k) − s(n)) / (k s(n − k)): of means, c T is the mean. Of all
+  k that can be lost the least and the largest c count, and the largest s; what is negative counts as 0. That makes the
+  changes of the others count for as much as if all others were gone. Or else the deletions are *charged* for what the
+  scale grows by. If M is the mean with the k gone, then T' = M / s(n − k) is the sum of the others, and M = s(n) T' +
+  (1 − s(n) / s(n − k)) M. So the change is Σ over the lost of (u M − s(n) x) + Σ over the others of s(n) Δx, with u =
+  (1 − s(n) / s(n − k)) / k. Here M may be any number of its interval, and of all k the least and the largest u count.
+  It is charged where this is estimated to be less (`_charging_pays`). Where all may be gone, the change is from the
+  present number to the value of an empty row; each deletion takes at least an n-th of this off.
 - *Maxima.* For each column, let t be the largest entry, and its place that of the entry b. Falling is what takes off
   where g < 0, so far as b is there: the maximum is at least b, and gΔ is at most g times the change of b. Where b is
   gone it falls from t. If the lower ends of the others are v₂ ≥ v₃ ≥ …, the deletions that reach down to v_j pay (v_j −
