@@ -109,7 +109,7 @@ def _compare_first(out: Value) -> None:
 def _never_falls(row: Value) -> bool:
     """Whether it is a function of each number of a row by itself that never falls."""
     step = row.step
-    if not isinstance(step, Map) or step.columns != [None] or step.inputs[0].space is None:
+    if not isinstance(step, Map) or len(step.inputs) > 1 or not step.keeps_columns or step.inputs[0].space is None:
         return False
     return step.code in _RISING or (step.code == "leaky_relu" and step.parameters[0] >= 0)
 
@@ -133,7 +133,7 @@ def begin_with_what_is_added(out: Value) -> None:
     """
     readers = readers_of(out)
     for step, value in in_order(out):
-        if not isinstance(step, Map) or step.code != "add" or any(own is not None for own in step.columns):
+        if not isinstance(step, Map) or step.code != "add" or not step.keeps_columns:
             continue
         for one, other in (step.inputs, step.inputs[::-1]):
             inner = one.step
@@ -224,7 +224,7 @@ class _Products:
             return _again(step, product, value, width)
         if isinstance(step, Map) and step.code in ("mul", "div"):
             return self._factor_later(step, value, matrix)
-        if isinstance(step, Map) and step.code in ("add", "sub") and all(own is None for own in step.columns):
+        if isinstance(step, Map) and step.code in ("add", "sub") and step.keeps_columns:
             products = [self.before_sums(one, matrix) for one in step.inputs]
             if any(product is not None for product in products):
                 both = [product or self.of(one, matrix) for product, one in zip(products, step.inputs, strict=True)]

@@ -99,6 +99,11 @@ class Map(Step):
     columns: list[NDArray[np.int64] | None]
     parameters: tuple[float, ...] = ()
 
+    @property
+    def keeps_columns(self) -> bool:
+        """Whether each output column reads the same column of every input."""
+        return all(own is None for own in self.columns)
+
     def evaluated(self) -> NDArray[np.float64]:
         """What comes out; only sums and products are asked for."""
         parts = [_data(v) if c is None else _data(v)[:, c] for v, c in zip(self.inputs, self.columns, strict=True)]

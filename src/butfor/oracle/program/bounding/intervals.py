@@ -14,10 +14,14 @@ from butfor.oracle.program.kernels import functions as codes
 from butfor.oracle.program.kernels.flat import called, kernel
 from butfor.oracle.program.kernels.functions import function
 
-__all__ = ["image", "known", "product"]
+__all__ = ["OUTWARDS", "image", "known", "product"]
 
 # How far rounding may have moved a number, relative to 1 + its size: closer ones may compare either way in the model.
 NEAR = 1e-5
+
+# Where a middle and half a width are put together, the ends move outwards by this share of them: rounding, which is by
+# 1e-16 of the larger end, would else move the other one inwards, where that is much smaller.
+OUTWARDS = 2.0**-40
 
 ADD, SUB, MUL, DIV = codes.ADD, codes.SUB, codes.MUL, codes.DIV
 MAXIMUM, MINIMUM, POW, WHERE = codes.MAXIMUM, codes.MINIMUM, codes.POW, codes.WHERE

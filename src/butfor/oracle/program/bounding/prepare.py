@@ -96,7 +96,7 @@ def _same_entries(total: Reduce, share: Reduce) -> bool:
 def _without_tiny(value: Value) -> Value:
     """The value that a tiny number was added to, if one was."""
     step = value.step
-    if isinstance(step, Map) and step.code == "add" and all(own is None for own in step.columns):
+    if isinstance(step, Map) and step.code == "add" and step.keeps_columns:
         for one, other in (step.inputs, step.inputs[::-1]):
             if other.data is not None and (np.abs(other.data) <= TINY).all():
                 return one
@@ -106,10 +106,10 @@ def _without_tiny(value: Value) -> Value:
 def _scores(weights: Value, share: Reduce) -> Value | None:
     """The scores, if the weights are exp(scores - shift) with one shift for each receiver; else None."""
     power = weights.step
-    if not isinstance(power, Map) or power.code != "exp" or power.columns != [None]:
+    if not isinstance(power, Map) or power.code != "exp" or not power.keeps_columns:
         return None
     shifted = power.inputs[0].step
-    if not isinstance(shifted, Map) or shifted.code != "sub" or shifted.columns != [None, None]:
+    if not isinstance(shifted, Map) or shifted.code != "sub" or not shifted.keeps_columns:
         return None
     scores, highest = shifted.inputs
     gather = highest.step

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from butfor.oracle.program.bounding.intervals import image, known, product
+from butfor.oracle.program.bounding.intervals import OUTWARDS, image, known, product
 from butfor.oracle.program.bounding.tables import (
     ARITY,
     CODE,
@@ -152,7 +152,7 @@ def _linear(t: Any, f: Any, work: Any, step: int, row: int, owner: int, wide: bo
             for c in range(width):
                 half[c] += radius * abs(matrix[c])
     for c in range(width):
-        x, radius = middle[c], half[c]
+        x, radius = middle[c], (1.0 + OUTWARDS) * half[c]
         middle[c], half[c] = known(x - radius, x + radius) if finite else (-np.inf, np.inf)
 
 

@@ -42,28 +42,37 @@ def join_scales(out: Value) -> None:
             total, factor = step.inputs[i].step, step.inputs[1 - i]
             if step.columns[i] is not None or factor.width != 1 or not isinstance(total, Reduce):
                 continue
-            scales = _scales(total, factor, step.code == "div")
+            scales = _scales(total, step.inputs[i].rows, factor, step.code == "div")
             if scales is not None:
                 value.step = replace(total, code="mean", scales=scales)
                 break
 
 
-def _scales(total: Reduce, factor: Value, divides: bool) -> Numbers | None:
+def _scales(total: Reduce, rows: int, factor: Value, divides: bool) -> Numbers | None:
     """What a sum of 0, 1, 2 … entries is multiplied with; None if it does not follow from that, or is not positive."""
     if total.code != "sum" or len(total.inputs) != 1 or total.added is not None or total.empty != 0.0:
         return None
-    counts = np.arange(np.bincount(total.receiver, minlength=1).max() + 1, dtype=np.float64)
+    # The sum that counts may have rows of its own; they are multiplied with nothing, but must be numbers.
+    most = max(np.bincount(one.receiver, minlength=1).max() for one in (total, *_sums_of(factor)))
+    counts = np.arange(most + 1, dtype=np.float64)
     with np.errstate(all="ignore"):
         scales = _function_of(factor, total, counts)
         scales = 1 / scales if scales is not None and divides else scales
     if scales is None or scales.shape != counts.shape:
         return None
     if not np.isfinite(scales[0]):
-        if np.setdiff1d(total.receiver, total.receiver[total.edges < 0]).size:
+        if len(np.unique(total.receiver[total.edges < 0])) < rows:
             return None
         # No row can be empty.
         scales[0] = 0.0
     return scales if np.isfinite(scales).all() and (scales[1:] > 0).all() else None
+
+
+def _sums_of(value: Value) -> list[Reduce]:
+    """All sums that a value is made of."""
+    if isinstance(value.step, Reduce):
+        return [value.step]
+    return [one for read in value.step.inputs for one in _sums_of(read)] if isinstance(value.step, Map) else []
 
 
 def _function_of(value: Value, total: Reduce, counts: Numbers) -> Numbers | None:

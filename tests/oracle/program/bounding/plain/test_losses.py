@@ -28,7 +28,7 @@ from families import (
 )
 from gnn_models import Then
 from gnns import LOCAL
-from program_cases import CLASSES, WIDTH, ProgramCase, kind_case
+from program_cases import CLASSES, WIDTH, ProgramCase, kind_case, sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -189,6 +189,60 @@ def test_functions_of_numbers_that_change() -> None:
         model = Gated(seed).double().eval()
         known += check(undirected_case(model, EDGES, seed), seed, is_known=False)
     assert known > 0
+
+
+class Capped(nn.Module):
+    """Sums that are cut off at what some of them are at present."""
+
+    def __init__(self, least: float | None, most: float | None) -> None:
+        super().__init__()
+        self.least, self.most, self.last = least, most, nn.Linear(WIDTH, CLASSES)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        for _ in range(2):
+            x = sums(x[edge_index[0]], edge_index[1], len(x)).clamp(self.least, self.most)
+        return self.last(x)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("bound", [0.0, 1.0, 2.0, 3.0, 4.0])
+def test_numbers_that_are_cut_off_where_they_are(bound: float, sign: float) -> None:
+    for seed in range(3):
+        torch.manual_seed(seed)
+        bounds = (None, bound) if sign > 0 else (-bound, None)
+        case = undirected_case(Capped(*bounds), EDGES, seed)
+        case.data.x = sign * torch.ones_like(case.data.x)
+        check(case, seed)
+
+
+class Looped(nn.Module):
+    """Means, with loops at some nodes only; what is no number, because nothing leads there, is replaced."""
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        own = torch.arange(3)
+        sender, receiver = torch.cat([edge_index[0], own]), torch.cat([edge_index[1], own])
+        h = sums(x[sender], receiver, len(x)) / sums(torch.ones_like(x[sender, :1]), receiver, len(x))
+        h = torch.where(h.isnan(), torch.full_like(h, -10.0), h)
+        d = sums(h[edge_index[0]], edge_index[1], len(x))[:, :1] + 30
+        return torch.cat([d, -d], dim=1)
+
+
+def test_means_that_nothing_leads_to() -> None:
+    x = torch.arange(5).double()[:, None] * 0.5
+    data = Data(x=x, edge_index=torch.tensor([[3, 4, 1, 2, 3], [0, 0, 0, 1, 2]]))
+    case = ProgramCase(lambda: Looped(), data, True, 0)
+    plain, pairs, every = plain_of(case)
+    for most in (1, 2, 5):
+        truth = margins(case, subsets(range(5), range(most + 1)), pairs, every)
+        assert plain.least_margin((), np.arange(5), most) <= truth.min() + EXACT
+
+
+def test_sums_of_some_columns() -> None:
+    """FiLM multiplies and adds parts of a row."""
+    for seed in range(3):
+        torch.manual_seed(seed)
+        model = Then(pyg.SAGEConv(WIDTH, WIDTH), nn.ReLU(), pyg.FiLMConv(WIDTH, WIDTH), nn.Linear(WIDTH, CLASSES))
+        check(undirected_case(model, EDGES, seed), seed, is_known=False)
 
 
 class Doubled(nn.Module):

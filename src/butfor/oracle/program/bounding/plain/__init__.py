@@ -69,7 +69,10 @@ free edits may be made, those nearest to the target do, since others are then of
 target reads none of the rows that it deletes entries of; what it reads is found by following all rows back from it, but
 for entries that are deleted.
 
-**Rounding** is as in the package above.
+**Rounding** is as in the package above. Where interval arithmetic bounds apart what never comes together, one end may
+be 1e16 times as large as the other, or a loss as a score, and what is computed of their difference would be nothing but
+rounding. So ends that are put together of a middle and half a width move outwards, matrices do not mix very large
+numbers, and losses are not known where a number may take off a hundred million times what it is about (`walk.py`).
 
 | file | what is in it |
 |---|---|

@@ -66,7 +66,7 @@ class Branches(NamedTuple):
             most; for many made edits, that of the last branch.
         known: whether these are known.
         gaps: for each number of made edits, how far each difference is from the goal.
-        total, price: how far all edits of a branch may bring it, and the price of an edit that this was found with.
+        price, beyond: a price of an edit, and how much all edits may take off it beyond their prices.
         open: whether it may still reach it.
         again: how often a branch of so many made edits was looked at since its losses were found; negative if they have
             not been.
@@ -97,8 +97,8 @@ class Branches(NamedTuple):
     losses: Any
     known: Any
     gaps: Any
-    total: Any
     price: Any
+    beyond: Any
     open: Any
     again: Any
     may: Any

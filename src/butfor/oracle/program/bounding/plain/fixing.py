@@ -53,7 +53,7 @@ def fix(p: Any, room: Any, q: Any, b: Any, left: int, needed: float, differences
             b.open[depth, d] = False
         if b.open[depth, d]:
             b.gaps[depth, d] = room.low[0, o + d] - room_for_rounding - needed
-            b.known[place, d], b.total[depth, d], b.price[depth, d] = find_total(
+            b.known[place, d], b.price[depth, d], b.beyond[depth, d] = find_total(
                 p, room, q, b, level, left, p.out, d, 1.0, b.losses[place, d]
             )
     b.again[depth] = 0
@@ -71,9 +71,10 @@ def least_margin(p: Any, room: Any, q: Any, b: Any, left: int, differences: int,
     o, least = p.at[p.out], np.inf if every else -np.inf
     for d in range(differences):
         losses, bound = b.losses[0, d], room.low[level, o + d]
-        known, total, _ = find_total(p, room, q, b, level, left, p.out, d, 1.0, losses)
+        known, price, beyond = find_total(p, room, q, b, level, left, p.out, d, 1.0, losses)
         if known:
-            bound = max(bound, room.low[0, o + d] - min(total, largest(b, losses, left)[0]))
+            rest, last = largest(b, losses, left)
+            bound = max(bound, room.low[0, o + d] - min(left * price + beyond, rest + last))
         least = min(least, bound) if every else max(least, bound)
     least -= rounding(p, room, level, differences)
     return least if least == least else -np.inf
@@ -122,10 +123,10 @@ def _exclude(b: Any, left: int, every: bool) -> bool:
             for k in range(len(b.order)):
                 b.may[b.order[k]] += 1
             continue
-        total, last = largest(b, b.losses[place, d], left)
-        gap = b.gaps[depth, d]
-        price, other = b.price[depth, d], b.total[depth, d]
-        if min(total, other) < gap:
+        rest, last = largest(b, b.losses[place, d], left)
+        gap, price = b.gaps[depth, d], b.price[depth, d]
+        other = (left - 1) * price + b.beyond[depth, d]
+        if min(rest + last, other + price) < gap:
             if not every:
                 return True
             b.open[depth, d] = False
@@ -133,7 +134,7 @@ def _exclude(b: Any, left: int, every: bool) -> bool:
         for k in range(len(b.order)):
             e = b.order[k]
             loss = max(b.losses[place, d, e], 0.0)
-            if min(total + min(loss - last, 0.0), other + min(loss - price, 0.0)) >= gap:
+            if min(rest + min(loss, last), other + min(loss, price)) >= gap:
                 b.may[e] += 1
                 b.promise[e] = max(b.promise[e], loss / max(gap, SMALL))
     if not any_open:

@@ -51,10 +51,11 @@ def _limit_row(p: Any, room: Any, q: Any, b: Any, level: int, size: int, number:
         if room.low[level, at + c] == room.high[level, at + c] or room.high[0, at + c] != now:
             continue
         for sign in (1.0, -1.0):
-            known, total, _ = find_total(p, room, q, b, level, size, number, c, sign, losses)
+            known, price, beyond = find_total(p, room, q, b, level, size, number, c, sign, losses)
             if not known:
                 continue
-            fall = min(total, largest(b, losses, size)[0])
+            rest, last = largest(b, losses, size)
+            fall = min(size * price + beyond, rest + last)
             if sign > 0.0:
                 room.least_of_all[at + c] = now - fall
             else:

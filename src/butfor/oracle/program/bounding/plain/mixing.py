@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from butfor.oracle.program.bounding.intervals import OUTWARDS
 from butfor.oracle.program.bounding.plain.connections import IS_RELU, NUM_MIXES, OTHERS, REDUCED, SUMMED
 from butfor.oracle.program.bounding.plain.entries import (
     FREE,
@@ -32,6 +33,9 @@ __all__ = ["mix_extremes", "mix_sums"]
 
 # Rows with more entries are not mixed: each entry takes as long as a matrix product.
 MOST_MIXED = 256
+
+# Nor are rows with larger numbers: what cancels in a product would be lost in rounding.
+MOST_EXACT = 1e12
 
 
 @kernel
@@ -57,7 +61,7 @@ def mix_extremes(p: Any, room: Any, level: int, budget: int, step: int, row: int
     for r in range(inner):
         # The ends of the maximum, of which a minimum is one with all signs turned.
         x, y = room.low[level, o + r], room.high[level, o + r]
-        if not (np.isfinite(x) and np.isfinite(y)):
+        if not (abs(x) < MOST_EXACT and abs(y) < MOST_EXACT):
             return
         x, y = (-y, -x) if sign < 0.0 else (x, y)
         top = x
@@ -66,7 +70,7 @@ def mix_extremes(p: Any, room: Any, level: int, budget: int, step: int, row: int
                 sorted_column += 1
             found, largest, second = _rank(p, room, level, number, r, sorted_column, count, min(lost, MOST_TOPS), sign)
             top = room.values[0]
-            if not np.isfinite(top):
+            if not abs(top) < MOST_EXACT:
                 return
             listed = _list_shares(room, listed, r, found, lost, x)
             if room.entries[largest] == FREE:
@@ -95,7 +99,8 @@ def _both_ends(p: Any, room: Any, step: int, inner: int, width: int) -> None:
     add_products(middle, 0, 0, room.carried, 0, 0, room.middle, 0, 0, p.flat.matrices, matrix, inner, width)
     add_products(radius, 0, 0, room.zeros, 0, 0, room.radius, 0, 0, p.sizes, matrix, inner, width)
     for c in range(width):
-        room.least[c], room.most[c] = middle[c] - radius[c], middle[c] + radius[c]
+        outwards = OUTWARDS * (abs(middle[c]) + abs(radius[c]))
+        room.least[c], room.most[c] = middle[c] - radius[c] - outwards, middle[c] + radius[c] + outwards
 
 
 @kernel
@@ -204,7 +209,8 @@ def _add_shares(p: Any, room: Any, step: int, width: int, count: int, listed: in
         add_multiples(total, 0, room.zeros, 0, p.flat.matrices, matrix, factors, columns, number, width)
         add_multiples(size, 0, room.zeros, 0, p.sizes, matrix, factors_of_sizes, columns, number, width)
         for c in range(width):
-            falls[c], rises[c] = size[c] + sign * total[c], size[c] - sign * total[c]
+            outwards = OUTWARDS * (abs(size[c]) + abs(total[c]))
+            falls[c], rises[c] = size[c] + sign * total[c] + outwards, size[c] - sign * total[c] + outwards
 
 
 @kernel
@@ -263,7 +269,7 @@ def _slopes(p: Any, room: Any, level: int, step: int, number: int, row: int, inn
     least, most = room.least[:inner], room.most[:inner]
     begin(p, p.step_of[number], row, least)
     for r in range(inner):
-        if not (np.isfinite(first[r]) and np.isfinite(last[r])):
+        if not (abs(first[r]) < MOST_EXACT and abs(last[r]) < MOST_EXACT):
             return False
         most[r] = least[r]
     for k in range(OTHERS, NUM_MIXES):
@@ -324,7 +330,8 @@ def _products(
             falls, rises = room.falls[k], room.rises[k]
             for c in range(width):
                 x, y = falls[c], rises[c]
-                falls[c], rises[c] = x - y, -x - y
+                outwards = OUTWARDS * (abs(x) + abs(y))
+                falls[c], rises[c] = x - y - outwards, -x - y - outwards
     return there, free
 
 

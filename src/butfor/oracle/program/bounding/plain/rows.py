@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from butfor.oracle.program.bounding.intervals import image, known, product
+from butfor.oracle.program.bounding.intervals import OUTWARDS, image, known, product
 from butfor.oracle.program.bounding.plain.connections import IS_EXTREME, REDUCED
 from butfor.oracle.program.bounding.plain.entries import (
     FREE,
@@ -137,7 +137,7 @@ def _linear(p: Any, room: Any, level: int, step: int, row: int, low: Any, high: 
             count += 1
     add_multiples(high, 0, room.zeros, 0, p.sizes, matrix, factors, columns, count, width)
     for c in range(width):
-        x, radius = low[c], high[c]
+        x, radius = low[c], (1.0 + OUTWARDS) * high[c]
         low[c], high[c] = known(x - radius, x + radius)
 
 

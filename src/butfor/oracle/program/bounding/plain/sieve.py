@@ -160,7 +160,7 @@ class PlainBounding:
             begins=self.begins, tight=np.zeros((MOST_LEFT, NUM_KNOWN), np.int64), entered=np.full(size + 2, -1),
             losses=np.zeros((kept + 1, self.differences, self.num_edits)),
             known=np.zeros((kept + 1, self.differences), np.bool_), gaps=np.zeros((size + 2, self.differences)),
-            total=np.zeros((size + 2, self.differences)), price=np.zeros((size + 2, self.differences)),
+            price=np.zeros((size + 2, self.differences)), beyond=np.zeros((size + 2, self.differences)),
             open=np.ones((size + 2, self.differences), np.bool_), again=np.full(size + 2, -1),
             may=np.zeros(self.num_edits, np.int64), promise=np.zeros(self.num_edits), column=np.zeros(len(order)),
             prefixes=np.empty((MOST_PREFIXES, max(size - 1, 0)), np.int64),

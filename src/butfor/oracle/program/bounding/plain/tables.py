@@ -230,7 +230,7 @@ class _Builder:
             value = step.inputs[0]
             found[[SUMMED, IS_RELU]] = self.values.numbers[id(value)], 1
         others: list[Value] = []
-        while isinstance(step := value.step, Map) and step.code == "add" and step.columns == [None, None]:
+        while isinstance(step := value.step, Map) and step.code == "add" and step.keeps_columns:
             # Of two summands the one that is a sum over edges, or leads to one, is followed.
             leads = [_leads_to_sum(one) for one in step.inputs]
             if leads[0] == leads[1]:
@@ -273,7 +273,7 @@ def _is_sloped(step: Map) -> bool:
 def _without_fixed(value: Value) -> Value:
     """The value that fixed numbers were added to, if they were."""
     step = value.step
-    if isinstance(step, Map) and step.code == "add" and step.columns == [None, None]:
+    if isinstance(step, Map) and step.code == "add" and step.keeps_columns:
         for one, other in (step.inputs, step.inputs[::-1]):
             if other.fixed:
                 return _without_fixed(one)
@@ -287,6 +287,6 @@ def _is_sum(step: Step | None) -> bool:
 def _leads_to_sum(value: Value) -> bool:
     """Whether a value is a sum or mean over edges, or such a one with something added."""
     step = value.step
-    if isinstance(step, Map) and step.code == "add" and step.columns == [None, None]:
+    if isinstance(step, Map) and step.code == "add" and step.keeps_columns:
         return any(map(_leads_to_sum, step.inputs))
     return _is_sum(step)

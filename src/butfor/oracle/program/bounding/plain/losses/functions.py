@@ -70,6 +70,9 @@ def find_slopes(
         return np.nan, np.nan, np.nan, np.nan
     y = function(code, x, power, 0.0, p, q)
     tangent = _derivative(code, x, p, q, power)
+    if code == CLAMP and shape != NEITHER:
+        # At the end of an interval the kernel's derivative may be that of the other side.
+        tangent = 1.0 if (x > p if shape == CONVEX else x < q) else 0.0
     if shape == NEITHER:
         if code in (SIN, COS):
             return -1.0, 1.0, np.nan, np.nan

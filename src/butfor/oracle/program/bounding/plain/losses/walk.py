@@ -37,6 +37,10 @@ from butfor.oracle.program.kernels.functions import ADD, LEAKY_RELU, POW, RELU, 
 
 __all__ = ["find_losses", "find_total", "largest", "most_of_all"]
 
+# Losses of numbers that may take off so many times the largest present number are not known: rounding, which is 1e-16
+# of them, has to stay far below the room that is left for it.
+MOST_APART = 1e8
+
 
 @called
 def find_losses(
@@ -48,9 +52,10 @@ def find_losses(
 
     The intervals of level 0 and of ``level`` must be up to date, and as they were when `TIME` was last increased.
     """
-    numbers = q.numbers
+    numbers, at = q.numbers, p.at[number] + column
     for e in range(len(losses)):
         losses[e] = 0.0
+    largest_number = max(abs(room.low[0, at]), max(abs(room.low[level, at]), abs(room.high[level, at])))
     numbers[PATHS], numbers[SHARED], numbers[PARTS], numbers[GIVEN_UP] = 1, 1, 0, 0
     q.row[0], q.edit[0], q.parent[0], q.uncertain[0], q.loss[0], q.end[0] = number, -1, -1, False, 0, -1
     width = width_of(p, number)
@@ -60,7 +65,7 @@ def find_losses(
     path = 0
     while path < numbers[PATHS] and not numbers[GIVEN_UP]:
         numbers[PATH] = path
-        _follow_path(p, room, q, level, left, losses)
+        _follow_path(p, room, q, level, left, losses, MOST_APART * largest_number)
         path += 1
     return not numbers[GIVEN_UP]
 
@@ -69,27 +74,32 @@ def find_losses(
 def find_total(
     p: Any, room: Any, q: Any, b: Any, level: int, left: int, number: int, column: int, sign: float, losses: Any
 ) -> tuple[bool, float, float]:
-    """Find all losses of a number: whether they are known, how much all may take off it, and at which price."""
+    """Find all losses of a number: whether they are known, a price, and what all may take off beyond their prices."""
     if not find_losses(p, room, q, level, left, number, column, sign, losses):
-        return False, np.inf, 0.0
-    price = largest(b, losses, left)[1]
-    return True, left * price + most_of_all(q, losses, price), price
+        return False, 0.0, np.inf
+    _, price = largest(b, losses, left)
+    return True, price, most_of_all(q, losses, price)
 
 
 @kernel
 def largest(b: Any, losses: Any, left: int) -> tuple[float, float]:
-    """The sum of the ``left`` largest losses of free edits, and the least of these; 0 where there are fewer."""
+    """The sum of the ``left`` largest losses of free edits but for the least, and that; 0 where there are fewer."""
     count = 0
     for k in range(len(b.order)):
         e = b.order[k]
         if b.status[e] == FREE and losses[e] > 0.0:
             b.column[count] = -losses[e]
             count += 1
-    total = -smallest(b.column, count, left)
-    last = 0.0 if count < left else np.inf
+    smallest(b.column, count, left)
+    rest, last = 0.0, np.inf
     for k in range(min(left, count)):
-        last = min(last, -b.column[k])
-    return total, last
+        x = -b.column[k]
+        # The least is never added: taken off again, it may be all that is left of much smaller ones.
+        rest += max(x, last) if k > 0 else 0.0
+        last = min(x, last)
+    if count >= left:
+        return rest, last
+    return (rest + last if count > 0 else 0.0), 0.0
 
 
 @called
@@ -113,8 +123,11 @@ def most_of_all(q: Any, losses: Any, price: float) -> float:
 
 
 @kernel
-def _follow_path(p: Any, room: Any, q: Any, level: int, left: int, losses: Any) -> None:
-    """Turn the loss that a path begins with into losses of all rows of it, the last ones first."""
+def _follow_path(p: Any, room: Any, q: Any, level: int, left: int, losses: Any, most: float) -> None:
+    """Turn the loss that a path begins with into losses of all rows of it, the last ones first.
+
+    The walk is given up where a number may take more than ``most`` off: what takes little would be lost in rounding.
+    """
     numbers, path = q.numbers, q.numbers[PATH]
     numbers[PENDING], numbers[FIRST_PART] = 1, numbers[PARTS]
     number, shared = q.row[path], q.loss[path]
@@ -130,8 +143,21 @@ def _follow_path(p: Any, room: Any, q: Any, level: int, left: int, losses: Any) 
         if number < 0:
             break
         q.pending[at] = -1
+        if _takes_more(p, room, level, number, q.pending_g[at], q.pending_a[at], most):
+            numbers[GIVEN_UP] = 1
+            break
         _pass_on(p, room, q, level, left, losses, number, q.pending_g[at], q.pending_a[at])
     settle(q, losses)
+
+
+@kernel
+def _takes_more(p: Any, room: Any, level: int, number: int, g: Any, a: Any, most: float) -> bool:
+    at, is_more = p.at[number], False
+    for c in range(width_of(p, number)):
+        size = max(abs(room.low[0, at + c]), max(abs(room.low[level, at + c]), abs(room.high[level, at + c])))
+        # Where a number may be infinite, its slopes say whether that matters.
+        is_more |= np.isfinite(size) and (abs(g[c]) + a[c]) * size > most
+    return is_more
 
 
 @kernel
