@@ -18,7 +18,6 @@ from torch_geometric.data import Data
 import butfor
 from butfor.edits.edits import pack
 from butfor.oracle.program.bounding.plain.entries import MADE
-from butfor.oracle.program.bounding.plain.losses.room import GIVEN_UP
 from butfor.oracle.program.bounding.plain.sieve import NEVER, PlainBounding, PlainSieve
 from butfor.oracle.program.bounding.sieve import ProgramSieve
 from butfor.oracle.program.oracle import ProgramOracle
@@ -105,7 +104,7 @@ def losses_of(
     branches.status[list(made)] = MADE
     plain.ready[:] = False
     plain.run(branches, most, np.inf, 0.0, NEVER, 0)
-    if plain.losses.numbers[GIVEN_UP]:
+    if not branches.known[0].all():
         return None
     first = plain.tables.at[plain.tables.out]
     return plain.room.low[0, first : first + plain.differences].copy(), branches.losses[0].copy()

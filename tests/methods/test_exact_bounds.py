@@ -14,7 +14,9 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCN, GraphSAGE
 
 import butfor
+from butfor.methods import proof
 from butfor.methods.exact import Tuning
+from butfor.methods.proof import Proof
 from butfor.oracle.gcn.oracle import GCNOracle
 from butfor.problem.budget import UNLIMITED, Budget
 from butfor.problem.goal import Goal
@@ -69,6 +71,24 @@ def test_search_with_bounds_equals_brute_force(
     assert len(plain) >= 80
     for one, other in zip(bounded, plain, strict=False):
         assert replace(one, evaluations=0) == replace(other, evaluations=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sizes_whose_branches_grow_long(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are left to the search of the model's program, which claims nothing else than brute force."""
+    calls: Counter[int] = Counter()
+    sift = Proof._sift
+
+    def counting(self: Proof, edits, size: int, limit: float, until_hit: bool) -> bool:
+        calls[size] += 1
+        return sift(self, edits, size, limit, until_hit)
+
+    monkeypatch.setattr(Proof, "_sift", counting)
+    monkeypatch.setattr(proof, "BRANCHED_FIRST", 1)
+    monkeypatch.setattr(proof, "MUCH", 1)
+    seen, _ = compare(clear(kind, range(6)), replace(EVERY, tuning=ALWAYS), budget=ENOUGH)
+    assert seen["problems"] > 20
+    assert sum(calls.values()) >= 5
 
 
 @pytest.mark.parametrize(("seed", "lift"), [(0, 5), (1, 40), (2, 5), (3, 40)])

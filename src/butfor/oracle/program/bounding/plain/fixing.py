@@ -71,8 +71,8 @@ def least_margin(p: Any, room: Any, q: Any, b: Any, left: int, differences: int,
     o, least = p.at[p.out], np.inf if every else -np.inf
     for d in range(differences):
         losses, bound = b.losses[0, d], room.low[level, o + d]
-        known, price, beyond = find_total(p, room, q, b, level, left, p.out, d, 1.0, losses)
-        if known:
+        b.known[0, d], price, beyond = find_total(p, room, q, b, level, left, p.out, d, 1.0, losses)
+        if b.known[0, d]:
             rest, last = largest(b, losses, left)
             bound = max(bound, room.low[0, o + d] - min(left * price + beyond, rest + last))
         least = min(least, bound) if every else max(least, bound)
