@@ -16,29 +16,33 @@ from program_cases import ProgramCase, sums
 TOPS = (5.0, 20.0, 38.0, 42.0, 45.0, 60.0, 80.0, 300.0)
 
 
-class Mixed(nn.Module):
-    """A matrix mixes a small sum with the exponential of another one, and a sigmoid hides how large that may be."""
+class Model(nn.Module):
+    """Of two sums of what arrives, the second is raised by ``top``: its exponential is large where edges are gone."""
 
     def __init__(self, top: float) -> None:
         super().__init__()
         self.top = top
 
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+    def sums(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor]:
         h = sums(x[edge_index[0]], edge_index[1], len(x))
-        mixed = torch.cat([h[:, :1] - 1, (h[:, 1:] + self.top).exp()], dim=1) @ x.new_tensor([[8.0], [1.0]]) + 2
+        return h[:, :1], (h[:, 1:] + self.top).exp()
+
+
+class Mixed(Model):
+    """A matrix mixes a small sum with a large number, and a sigmoid hides how large that may be."""
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        small, large = self.sums(x, edge_index)
+        mixed = torch.cat([small - 1, large], dim=1) @ x.new_tensor([[8.0], [1.0]]) + 2
         return (mixed.sigmoid() - 0.3) * x.new_tensor([[1.0, -1.0]])
 
 
-class Apart(nn.Module):
-    """A sum, and a bounded function of the exponential of another one, which no deletion changes much."""
-
-    def __init__(self, top: float) -> None:
-        super().__init__()
-        self.top = top
+class Apart(Model):
+    """A sum, and a bounded function of a large number, which no deletion changes much."""
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        h = sums(x[edge_index[0]], edge_index[1], len(x))
-        d = h[:, :1] + ((h[:, 1:] + self.top).exp().log1p() * 0.01).tanh() + 0.5
+        small, large = self.sums(x, edge_index)
+        d = small + (large.log1p() * 0.01).tanh() + 0.5
         return torch.cat([d, -d], dim=1)
 
 
