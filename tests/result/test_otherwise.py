@@ -77,6 +77,8 @@ def test_what_the_note_says_follows_from_both(results: list[tuple[Counterfactual
     for seed, limit in itertools.product(range(4), (200, 20)):
         model, data = random_problem(seed, nodes=10)
         said |= notes(butfor.explain(model, data, range(10), otherwise=OTHER, budget=butfor.Budget(limit)))
+    model, data = random_problem(11, nodes=14)
+    said |= notes(butfor.explain(model, data, range(14), otherwise=OTHER, budget=butfor.Budget(400)))
     nothing = butfor.EditSpace(protected=links(data))
     said |= notes(butfor.explain(model, data, range(10), otherwise=nothing, budget=butfor.Budget(5)))
     assert {*said} == {*itertools.product(("impossible", "unknown"), ("optimal", "found", "impossible", "unknown"))}
