@@ -20,7 +20,7 @@ from butfor.oracle.program.bounding.plain.branches import (
 )
 from butfor.oracle.program.bounding.plain.entries import FREE, KEPT
 from butfor.oracle.program.bounding.plain.losses.room import LOOKED, LOOKED_PER_NUMBER, TIME
-from butfor.oracle.program.bounding.plain.losses.walk import find_total, largest
+from butfor.oracle.program.bounding.plain.losses.walk import find_total, largest_losses
 from butfor.oracle.program.kernels.flat import called, kernel
 
 __all__ = ["fix", "fix_again", "knows_enough", "knows_losses", "least_margin"]
@@ -73,7 +73,7 @@ def least_margin(p: Any, room: Any, q: Any, b: Any, left: int, differences: int,
         losses, bound = b.losses[0, d], room.low[level, o + d]
         b.known[0, d], price, beyond = find_total(p, room, q, b, level, left, p.out, d, 1.0, losses)
         if b.known[0, d]:
-            rest, last = largest(b, losses, left)
+            rest, last = largest_losses(b, losses, left)
             bound = max(bound, room.low[0, o + d] - min(left * price + beyond, rest + last))
         least = min(least, bound) if every else max(least, bound)
     least -= rounding(p, room, level, differences)
@@ -123,7 +123,7 @@ def _exclude(b: Any, left: int, every: bool) -> bool:
             for k in range(len(b.order)):
                 b.may[b.order[k]] += 1
             continue
-        rest, last = largest(b, b.losses[place, d], left)
+        rest, last = largest_losses(b, b.losses[place, d], left)
         gap, price = b.gaps[depth, d], b.price[depth, d]
         other = (left - 1) * price + b.beyond[depth, d]
         if min(rest + last, other + price) < gap:

@@ -9,7 +9,7 @@ from typing import Any
 
 from butfor.oracle.program.bounding.plain.branches import WORK, bring_up_to_date, pay, width_of
 from butfor.oracle.program.bounding.plain.losses.room import LOOKED, LOOKED_PER_NUMBER, TIME
-from butfor.oracle.program.bounding.plain.losses.walk import find_total, largest
+from butfor.oracle.program.bounding.plain.losses.walk import find_total, largest_losses
 from butfor.oracle.program.kernels.flat import called, kernel
 
 __all__ = ["find_limits"]
@@ -54,7 +54,7 @@ def _limit_row(p: Any, room: Any, q: Any, b: Any, level: int, size: int, number:
             known, price, beyond = find_total(p, room, q, b, level, size, number, c, sign, losses)
             if not known:
                 continue
-            rest, last = largest(b, losses, size)
+            rest, last = largest_losses(b, losses, size)
             fall = min(size * price + beyond, rest + last)
             if sign > 0.0:
                 room.least_of_all[at + c] = now - fall

@@ -37,7 +37,7 @@ step the loss of a row becomes losses of what it reads:
   scale grows by. If M is the mean with the k gone, then T' = M / s(n − k) is the sum of the others, and M = s(n) T' +
   (1 − s(n) / s(n − k)) M. So the change is Σ over the lost of (u M − s(n) x) + Σ over the others of s(n) Δx, with u =
   (1 − s(n) / s(n − k)) / k. Here M may be any number of its interval, and of all k the least and the largest u count.
-  It is charged where this is estimated to be less (`_charging_pays`). Where all may be gone, the change is from the
+  It is charged where this is estimated to be less (`averages.py`). Where all may be gone, the change is from the
   present number to the value of an empty row; each deletion takes at least an n-th of this off.
 - *Maxima.* For each column, let t be the largest entry, and its place that of the entry b. Falling is what takes off
   where g < 0, so far as b is there: the maximum is at least b, and gΔ is at most g times the change of b. Where b is

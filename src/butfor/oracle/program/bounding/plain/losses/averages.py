@@ -73,9 +73,15 @@ def through_mean(
     lost, mean, at = min(free, left * p.at_once[number]), room.low[0], p.at[number]
     now, highest, falls, least, most = _scales_of(p.scales[p.scale_at[step] :], count, min(lost, count - 1))
     weight, charge, all_gone = highest, 0.0, 0.0
-    is_charged = not fixed and _charging_pays(p, room, q, level, number, count, min(lost, count - 1), width, g, a, step)
+    is_charged = False
+    if not fixed and highest > now:
+        # A mean is larger by these shares of itself than it would be with its present scale.
+        charge = _charge(p, room, level, number, now * least, now * most, width, g, a)
+        beyond = charge - _charge(p, room, 0, number, now * least, now * most, width, g, a)
+        too_much = (highest - now) * _most_of_entries(p, room, q, level, count, width, g, a)
+        is_charged = min(lost, count - 1) * beyond < too_much
     if is_charged:
-        weight, charge = now, _charge(p, room, level, number, count, min(lost, count - 1), width, g, a, step, False)
+        weight = now
     q.numbers[LOOKED] += 2 * free * width
     if lost == count:
         for c in range(width):
@@ -85,7 +91,7 @@ def through_mean(
     for k in range(count):
         if room.entries[k] != FREE:
             continue
-        i, loss, other = room.places[k], charge, 0.0
+        i, loss, other = room.places[k], charge if is_charged else 0.0, 0.0
         for c in range(width):
             x = -now * numbers[i + c] if is_charged else least * mean[at + c] - numbers[i + c]
             y = most * mean[at + c] - numbers[i + c]
@@ -108,54 +114,32 @@ def through_mean(
 
 
 @kernel
-def _charge(
-    p: Any, room: Any, level: int, number: int, count: int, lost: int, width: int, g: Any, a: Any, step: int, now: bool
-) -> float:
-    """What each deletion is charged for what the scale of a mean grows by; with the mean as it is ``now``, or at most.
-
-    Where k entries are lost, a mean with scale s is (1 - t / s) of itself larger than with scale t.
-    """
-    scales, at, charge = p.scales[p.scale_at[step] :], p.at[number], 0.0
-    least, most = np.inf, -np.inf
-    for k in range(1, lost + 1):
-        share = (1.0 - scales[count] / scales[count - k]) / k
-        least, most = min(least, share), max(most, share)
-    if lost == 0:
-        return 0.0
+def _charge(p: Any, room: Any, level: int, number: int, least: float, most: float, width: int, g: Any, a: Any) -> float:
+    """What is taken off at most by a share, the least or the most or between, of any mean of an interval."""
+    at, charge = p.at[number], -np.inf
     for which in range(2):
         share, total = most if which else least, 0.0
         for c in range(width):
-            x = share * (room.low[0, at + c] if now else room.low[level, at + c])
-            y = share * (room.low[0, at + c] if now else room.high[level, at + c])
+            x, y = share * room.low[level, at + c], share * room.high[level, at + c]
             total += max(g[c] * x + a[c] * abs(x), g[c] * y + a[c] * abs(y))
-        charge = total if which == 0 else max(charge, total)
+        charge = max(charge, total) if total == total else total
     return charge
 
 
 @kernel
-def _charging_pays(
-    p: Any, room: Any, q: Any, level: int, number: int, count: int, lost: int, width: int, g: Any, a: Any, step: int
-) -> bool:
-    """Whether what deletions are charged beyond need is less than what the entries that stay would count too much."""
-    scales, highest = p.scales[p.scale_at[step] :], 0.0
-    for k in range(lost + 1):
-        highest = max(highest, scales[count - k])
-    if highest == scales[count]:
-        return False
-    beyond = _charge(p, room, level, number, count, lost, width, g, a, step, False)
-    beyond -= _charge(p, room, level, number, count, lost, width, g, a, step, True)
-    too_much = 0.0
+def _most_of_entries(p: Any, room: Any, q: Any, level: int, count: int, width: int, g: Any, a: Any) -> float:
+    """What all changes of entries take off at most, by their intervals."""
+    most = 0.0
     for k in range(count):
-        other, loss = q.entry_row[k], 0.0
+        other = q.entry_row[k]
         if not can_change(p, room, q, level, other):
             continue
         at = p.at[other]
         for c in range(width):
             now = room.low[0, at + c]
             fall, rise = min(room.low[level, at + c] - now, 0.0), max(room.high[level, at + c] - now, 0.0)
-            loss += max(g[c] * fall - a[c] * fall, g[c] * rise + a[c] * rise)
-        too_much += loss
-    return lost * beyond < (highest - scales[count]) * too_much
+            most += max(g[c] * fall - a[c] * fall, g[c] * rise + a[c] * rise)
+    return most
 
 
 @kernel

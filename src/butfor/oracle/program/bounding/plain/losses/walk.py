@@ -35,7 +35,7 @@ from butfor.oracle.program.kernels import flat as tables
 from butfor.oracle.program.kernels.flat import CONCAT, FOLD, GATHER, LINEAR, MAP, MEAN, PICK, SUM, called, kernel
 from butfor.oracle.program.kernels.functions import ADD, LEAKY_RELU, POW, RELU, SUB, WHERE
 
-__all__ = ["find_losses", "find_total", "largest", "most_of_all"]
+__all__ = ["find_losses", "find_total", "largest_losses", "most_of_all"]
 
 # Losses of numbers that may take off so many times the largest present number are not known: rounding, which is 1e-16
 # of them, has to stay far below the room that is left for it.
@@ -77,12 +77,12 @@ def find_total(
     """Find all losses of a number: whether they are known, a price, and what all may take off beyond their prices."""
     if not find_losses(p, room, q, level, left, number, column, sign, losses):
         return False, 0.0, np.inf
-    _, price = largest(b, losses, left)
+    _, price = largest_losses(b, losses, left)
     return True, price, most_of_all(q, losses, price)
 
 
 @kernel
-def largest(b: Any, losses: Any, left: int) -> tuple[float, float]:
+def largest_losses(b: Any, losses: Any, left: int) -> tuple[float, float]:
     """The sum of the ``left`` largest losses of free edits but for the least, and that; 0 where there are fewer."""
     count = 0
     for k in range(len(b.order)):
